@@ -118,6 +118,8 @@ class CaseSide(Record):
     """Environment of every command, in addition to PATH (the image's own, else a usual one), HOME, USER and LANG."""
     workdir: str = FILES_ROOT
     """Folder in which commands start. It is made if it is missing."""
+    hostname: str = ""
+    """Name of its machine; empty: the same for all sides."""
     limits: CaseLimits = CaseLimits()
     lanes: int = Field(default=1, ge=1)
     """Cases that it can run at once."""

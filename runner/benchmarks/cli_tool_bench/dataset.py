@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from runner.benchmarks.cli_tool_bench.case_file import check_prompt, read_cases
+from runner.benchmarks.cli_tool_bench.construction.made import UNREVIEWED, Made, is_reviewed
 from runner.benchmarks.cli_tool_bench.verifier import DifferentialTest, DifferentialVerifier
 from runner.benchmarks.sources.references import Reference, context, fetch, fetch_context, identity, solution
 from runner.benchmarks.sources.task_files import (
@@ -51,6 +52,8 @@ class ToolTask(Record):
     classes: dict[str, str] = Field(min_length=1)
     """Command class -> its description."""
     reference: Reference
+    made: Made | None = None
+    """How the task was made; None: it was written whole by hand, or imported."""
 
     @property
     def tier(self) -> str:
@@ -139,6 +142,7 @@ class CliToolBench(Record):
                 "environment": environment,
                 "agent_timeout_seconds": tool.agent_timeout_seconds,
                 "agent_user": "agent",
+                "flags": () if tool.made is None or is_reviewed(folder) else (UNREVIEWED,),
                 "verifier": VerifierSpec(mode="separate", timeout_seconds=self.verifier.install_seconds),
                 "payload": DifferentialTest(
                     cases=folder / "cases.jsonl", install=install, reference=tool.reference.size

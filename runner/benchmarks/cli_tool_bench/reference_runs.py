@@ -126,10 +126,18 @@ class References:
         return cls(path, rules, run)
 
     def look_up(self, cases: Sequence[Case], how: How | None) -> ReferenceRun:
+        """Return `find`, after checking that the cases are sound.
+
+        Raises `VerifierError` for a case that does not end as its file says, or whose output is not text.
+        """
+        run = self.find(cases, how)
+        _check_promises(cases, run)
+        return run
+
+    def find(self, cases: Sequence[Case], how: How | None) -> ReferenceRun:
         """Return the stored results of all cases. A case that is not stored runs twice first.
 
-        `how`: the isolation of the candidate's cases, so that both sides have the same; None if none were run. Raises
-        `VerifierError` for a case that does not end as its file says, or whose output is not text.
+        `how`: the isolation of the candidate's cases, so that both sides have the same; None if none were run.
         """
         with self._locked() as stored:
             missing = list({_digest(case): case for case in cases if not stored.find(case, how)}.values())
@@ -137,7 +145,6 @@ class References:
             if missing:
                 self._write(stored, lasting)
             run = StoredCases(cases=stored.cases | new).of(cases, how)
-        _check_promises(cases, run)
         return run.model_copy(update={"whole": len(lasting) == len(new)})
 
     def _run_twice(self, cases: Sequence[Case]) -> tuple[dict[str, StoredCase], dict[str, StoredCase]]:

@@ -156,8 +156,8 @@ class DifferentialVerifier(Record):
         with ExitStack() as stack:
             candidate, results = self._run_candidate(task, workspace, cases, sandboxes, stack)
             how = results[0].how if results else None
-            installed = self._reference_image(task, sandboxes, stack)
-            references = self._references(task, sandboxes, installed, how)
+            installed = self.reference_image(task, sandboxes, stack)
+            references = self.references(task, sandboxes, installed, how)
             reference = references.look_up(cases, how)
             self._check_counts(task, cases, reference)
             comparison = Comparison(self.rules, cases, reference, results, candidate.output)
@@ -178,17 +178,17 @@ class DifferentialVerifier(Record):
         image, candidate = sandboxes.image(task.environment), Installed(None, "")
         try:
             candidate = stack.enter_context(self._install(task, (workspace, "/"), image, sandboxes))
-            results = self._run(task, candidate.image, cases, sandboxes) if candidate.image else None
+            results = self.run(task, candidate.image, cases, sandboxes) if candidate.image else None
         except MachineError as error:
             # A workspace may be impossible to unpack, or its installation may break the machine. That is the agent's
             # doing: otherwise an agent could void a trial that it is losing. Raise only if nothing runs on a fresh
             # machine either.
-            self._run(task, image, cases[:1], sandboxes)
+            self.run(task, image, cases[:1], sandboxes)
             broken = f"{candidate.output}\nThe workspace or its installation broke the machine: {error}"
             return Installed(None, broken), None
         return candidate, results
 
-    def _reference_image(
+    def reference_image(
         self, task: Task, sandboxes: SandboxProvider, stack: ExitStack
     ) -> Callable[[], Image]:
         """Return a function that installs the reference when first called, for as long as `stack` is open."""
@@ -208,13 +208,13 @@ class DifferentialVerifier(Record):
 
         return installed
 
-    def _references(
+    def references(
         self, task: Task, sandboxes: SandboxProvider, installed: Callable[[], Image], how: How | None
     ) -> References:
         """Return the reference's stored results, with a function that runs it as the candidate's cases were run."""
 
         def run(cases: Sequence[Case]) -> list[CaseResult]:
-            return self._run(task, installed(), cases, sandboxes, how or "auto")
+            return self.run(task, installed(), cases, sandboxes, how or "auto")
 
         image, folder = sandboxes.image(task.environment), _reference_folder(task)
         shaping = [image.id, folder.name, _payload(task).install, self.limits.model_dump(), _engine()]
@@ -294,7 +294,7 @@ class DifferentialVerifier(Record):
                 ending = f"exit code {result.exit_code}" if result.ended == "exited" else result.ended
                 yield Installed(None, f"{output}\n`{install}` ended with {ending}")
 
-    def _run(
+    def run(
         self,
         task: Task,
         image: Image,

@@ -70,7 +70,7 @@ def arguments(api: APIClient, side: CaseSide, how: How) -> dict[str, Any]:
         "name": unique_name(f"cases-{side.name}"),
         "entrypoint": list(IDLE),
         "healthcheck": {"test": ["NONE"]},
-        "hostname": HOSTNAME,
+        "hostname": side.hostname or HOSTNAME,
         "user": "0",
         "working_dir": "/",
         "labels": owner_labels(),

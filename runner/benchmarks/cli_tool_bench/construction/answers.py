@@ -1,0 +1,178 @@
+"""What a language model writes for a task: `schema.json`, `context.md` and one generator per class.
+
+Each answer is a file beside the task. A model writes it through the gateway, metered and recorded; a person may write
+the same file by hand. What lies there is not asked for again, unless a model wrote it for another question.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Protocol
+
+from pydantic import ValidationError
+
+from runner.benchmarks.cli_tool_bench.construction.rejections import Step, rejected
+from runner.errors import TaskError
+from runner.files import write_atomically
+from runner.records import Record
+
+BY_HAND = "by hand"
+"""Author of files that no model wrote."""
+PROVENANCE = "written_by.json"
+MOST_BYTES = 1 << 20
+"""Largest answer that is read, in bytes."""
+
+
+class Question(Record):
+    """One thing to be written."""
+
+    file: str
+    """File of the answer, below the folder of answers."""
+    step: Step
+    """Step that cannot go on without it."""
+    instruction: str
+    """System prompt."""
+    material: str
+    """What the answer depends on, as data between fences."""
+
+    @property
+    def digest(self) -> str:
+        """Digest of the question: 32 hex digits."""
+        content = json.dumps([self.file, self.instruction, self.material])
+        return hashlib.sha256(content.encode()).hexdigest()[:32]
+
+
+class Written(Record):
+    """Who wrote a file."""
+
+    by: str
+    """`by hand`, or the name of the model."""
+    question: str = ""
+    """Digest of the question that a model answered."""
+
+
+Talk = Callable[[Sequence[dict[str, str]]], str]
+"""Function that returns a model's answer to a conversation. Raises `JudgeError` when there is none."""
+
+
+class AskModel(Protocol):
+    """Puts questions to a model."""
+
+    @property
+    def name(self) -> str:
+        """Name of the model, as it stands beside what it wrote."""
+
+    def conversation(self, question: Question) -> AbstractContextManager[Talk]:
+        """Open a conversation about one question."""
+
+
+class Answers:
+    """The answers of one tool, in the folder beside its task."""
+
+    def __init__(self, folder: Path, model: AskModel | None, tries: int) -> None:
+        """`model` None: every answer must have been written by hand. `tries`: most attempts at one answer."""
+        self.folder, self._model, self._tries = folder, model, tries
+
+    @property
+    def authors(self) -> tuple[str, ...]:
+        """Everybody who wrote an answer, sorted."""
+        files = [path for path in self.folder.rglob("*") if path.is_file() and _is_answer(path)]
+        return tuple(sorted({self._author(path.relative_to(self.folder).as_posix()).by for path in files}))
+
+    def shared(self) -> dict[str, str]:
+        """Return name -> text of the files that generators may import, which only people write."""
+        return {path.name: path.read_text("utf-8") for path in sorted(self.folder.glob("generators/_*.py"))}
+
+    def author_of(self, question: Question) -> str:
+        """Return who writes, or wrote, this answer."""
+        if self._model is not None and self.is_due(question):
+            return self._model.name
+        return self._author(question.file).by
+
+    def is_due(self, question: Question) -> bool:
+        """Return whether a model would be asked."""
+        if not (self.folder / question.file).is_file():
+            return self._model is not None
+        author = self._author(question.file)
+        return author.by != BY_HAND and self._model is not None and author.question != question.digest
+
+    def get(self, question: Question, check: Callable[[str], str]) -> str:
+        """Return an answer that passes `check`, from its file or from the model.
+
+        `check` returns what to keep of an answer, or raises `ValueError` with what is wrong, which is put to the model
+        in the next attempt. Raises `RejectedError` when no attempt passes or nobody can write the answer.
+        """
+        file = self.folder / question.file
+        if not self.is_due(question):
+            return self._by_hand(file, question, check)
+        kept, fault = self._from_model(question, check)
+        if kept is None:
+            author = self._model.name if self._model else BY_HAND
+            reason = f"{question.file}: {author} failed {self._tries} times: {fault}"
+            raise rejected(question.step, reason)
+        write_atomically(file, kept.encode())
+        return kept
+
+    def _from_model(self, question: Question, check: Callable[[str], str]) -> tuple[str | None, str]:
+        """Return what is kept of the first answer that passes, or None and the last fault."""
+        assert self._model is not None
+        messages = [
+            {"role": "system", "content": question.instruction},
+            {"role": "user", "content": question.material},
+        ]
+        fault = ""
+        with self._model.conversation(question) as talk:
+            for _ in range(self._tries):
+                answer = talk(messages)
+                try:
+                    kept = check(answer)
+                except ValueError as error:
+                    fault = str(error)
+                else:
+                    self._note(question.file, Written(by=self._model.name, question=question.digest))
+                    return kept, ""
+                messages += [
+                    {"role": "assistant", "content": answer},
+                    {"role": "user", "content": f"That does not do: {fault}\nAnswer again, complete."},
+                ]
+        return None, fault
+
+    def _by_hand(self, file: Path, question: Question, check: Callable[[str], str]) -> str:
+        """Return the answer that lies there. Raises `RejectedError` for one that is missing or wrong."""
+        try:
+            if file.stat().st_size > MOST_BYTES:
+                raise ValueError(f"it has more than {MOST_BYTES} bytes")
+            return check(file.read_text("utf-8"))
+        except FileNotFoundError:
+            reason = f"{question.file} is missing: write it by hand, or name a model= that writes it"
+        except (OSError, ValueError) as error:
+            reason = f"{question.file}: {error}"
+        raise rejected(question.step, reason)
+
+    def _author(self, name: str) -> Written:
+        return self._authors().get(name, Written(by=BY_HAND))
+
+    def _authors(self) -> dict[str, Written]:
+        file = self.folder / PROVENANCE
+        try:
+            node = json.loads(file.read_bytes())
+            return {name: Written.model_validate(author) for name, author in node.items()}
+        except FileNotFoundError:
+            return {}
+        except (ValueError, AttributeError, ValidationError) as error:
+            raise TaskError(
+                f"{file.name} cannot be read: {error}. Remove it, and the files it names."
+            ) from error
+
+    def _note(self, name: str, author: Written) -> None:
+        known = {**self._authors(), name: author}
+        content = {key: value.model_dump() for key, value in sorted(known.items())}
+        write_atomically(self.folder / PROVENANCE, (json.dumps(content, indent=1) + "\n").encode())
+
+
+def _is_answer(path: Path) -> bool:
+    return path.suffix in (".py", ".md") or path.name == "schema.json"

@@ -1,0 +1,72 @@
+"""The funnel from candidates to chosen tasks: how many fell where, and why."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Sequence
+from typing import Literal
+
+from runner.benchmarks.cli_tool_bench.construction.rejections import Rejection
+from runner.records import Record
+
+Stage = Literal["candidates", "metadata", "entry", "task", "reviewed", "chosen"]
+STAGES: dict[Stage, str] = {
+    "candidates": "candidates",
+    "metadata": "pass the metadata filters",
+    "entry": "have a working command",
+    "task": "are accepted tasks",
+    "reviewed": "are confirmed by two people",
+    "chosen": "are chosen",
+}
+"""Stage -> what those that reach it have in common, for people."""
+
+
+class Outcome(Record):
+    """How far one candidate came."""
+
+    name: str
+    reached: Stage
+    rejection: Rejection | None = None
+    """Why it came no further; None: nothing speaks against it yet."""
+
+    @property
+    def reason(self) -> str:
+        """The reason up to its colon, by which rejections are counted; empty if there is none."""
+        return self.rejection.reason.partition(":")[0] if self.rejection else ""
+
+
+def counts(outcomes: Sequence[Outcome]) -> dict[Stage, int]:
+    """Return how many candidates reached each stage."""
+    order = list(STAGES)
+    return {
+        stage: sum(order.index(one.reached) >= number for one in outcomes)
+        for number, stage in enumerate(order)
+    }
+
+
+def text(outcomes: Sequence[Outcome]) -> str:
+    """Return the funnel as lines for a terminal: each stage with its count, and beneath it who fell there and why."""
+    reached, order = counts(outcomes), list(STAGES)
+    lines = []
+    for number, (stage, count) in enumerate(reached.items()):
+        lines.append(f"{count:>6}  {STAGES[stage]}")
+        here = [one for one in outcomes if one.reached == order[number]]
+        reasons = Counter(f"{one.rejection.step}, {one.reason}" for one in here if one.rejection)
+        lines += [f"{'':>8}- {fell} fell: {reason}" for reason, fell in reasons.most_common()]
+        waiting = sum(one.rejection is None for one in here)
+        if waiting and stage != "chosen":
+            lines.append(f"{'':>8}- {waiting} wait for the next step")
+    return "\n".join(lines)
+
+
+def rejections_csv(outcomes: Sequence[Outcome]) -> str:
+    """Return every rejection as CSV: candidate, stage reached, step, reason."""
+    lines = io.StringIO()
+    writer = csv.writer(lines, lineterminator="\n")
+    writer.writerow(("candidate", "reached", "step", "reason"))
+    writer.writerows(
+        (one.name, one.reached, one.rejection.step, one.rejection.reason) for one in outcomes if one.rejection
+    )
+    return lines.getvalue()

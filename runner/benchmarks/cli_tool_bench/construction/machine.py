@@ -1,0 +1,140 @@
+"""The reference of a task that is being made: installed once, and run on clean machines like any reference.
+
+A draft of the task lies in the work folder, so that everything that a finished task goes through is used here: the
+dataset reads it, fetches the reference and installs it, and the verifier keeps the reference's results. A finished
+task's first trial therefore finds them.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from runner.benchmarks.cli_tool_bench.construction import moved_clock
+from runner.errors import ConfigError
+from runner.records import Image
+from runner.records.cases import Case, CaseResult, CaseSide
+
+if TYPE_CHECKING:
+    from runner.benchmarks.cli_tool_bench.construction.recipe import Recipe
+    from runner.benchmarks.cli_tool_bench.dataset import CliToolBench
+    from runner.benchmarks.cli_tool_bench.reference_runs import ReferenceRun
+    from runner.benchmarks.sources.references import Reference
+    from runner.protocols import CaseBox, SandboxProvider
+    from runner.records import Task
+    from runner.terminal.escaping import Say
+
+
+class ReferenceMachine:
+    """Runs commands of one reference. A context manager; nothing starts before it is needed."""
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        reference: Reference,
+        dataset: CliToolBench,
+        sandboxes: SandboxProvider,
+        work: Path,
+    ) -> None:
+        """`work` is the folder of the draft."""
+        self._recipe, self._reference, self._sandboxes = recipe, reference, sandboxes
+        self._dataset = dataset.model_copy(update={"root": work / "draft", "include": ()})
+        self._stack = ExitStack()
+
+    def fetch(self, say: Say) -> None:
+        """Write the draft, and fetch the reference and what its image needs. Raises `ConfigError`."""
+        recipe, folder = self._recipe, self._dataset.root / self._recipe.tool
+        folder.mkdir(parents=True, exist_ok=True)
+        top = {"tool": recipe.tool, "language": recipe.language, "category": recipe.category}
+        reference = self._reference.model_dump(mode="json", exclude_defaults=True)
+        (folder / "task.toml").write_text(
+            f'{table(top)}\n[reference]\n{table(reference)}\n[classes]\nDRAFT = ""\n', "utf-8"
+        )
+        (folder / "instruction.md").write_text(f"The command-line tool `{recipe.tool}`.\n", "utf-8")
+        draft = {"class": "DRAFT", "command": f"{recipe.tool} --help"}
+        (folder / "cases.jsonl").write_text(json.dumps(draft) + "\n", "utf-8")
+        self._dataset.prepare(say)
+
+    @property
+    def identity(self) -> list[str]:
+        """What can change the behaviour of the reference, for the keys of steps."""
+        solution = self.task.solution
+        assert solution is not None
+        return [solution.name, self.task.environment.digest]
+
+    @cached_property
+    def task(self) -> Task:
+        """The draft as a task. Raises `ConfigError` if it cannot be run."""
+        (task,) = self._dataset.tasks()
+        if task.refused:
+            raise ConfigError(f"{task.name}: {task.refused}")
+        return task
+
+    def run(self, command: str) -> CaseResult:
+        """Run one command in an empty folder. Raises `EngineError`."""
+        return self._box.run(Case(command_class="DRAFT", command=command))
+
+    def look_up(self, cases: Sequence[Case]) -> ReferenceRun:
+        """Return the results of two looks at each case, which are stored for later trials. Raises `EngineError`."""
+        verifier = self._dataset.verifier
+        return verifier.references(self.task, self._sandboxes, self._installed, None).find(cases, None)
+
+    def run_elsewhere(self, cases: Sequence[Case]) -> list[CaseResult]:
+        """Run cases a day later, on a machine of another name. Raises `EngineError`."""
+        from runner.sandbox.cases.box import stream  # noqa: PLC0415 - a plan that starts nothing needs no engine
+
+        results = dict(stream(self._elsewhere, cases))
+        return [results[index] for index in range(len(cases))]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._stack.close()
+
+    @cached_property
+    def _installed(self) -> Callable[[], Image]:
+        return self._dataset.verifier.reference_image(self.task, self._sandboxes, self._stack)
+
+    @cached_property
+    def _box(self) -> CaseBox:
+        return self._open(self._installed(), "help")
+
+    @cached_property
+    def _elsewhere(self) -> CaseBox:
+        recipe = self._recipe
+        image = self._stack.enter_context(
+            moved_clock.image(
+                self._installed(), recipe.language, self.task, self._sandboxes, self._dataset.verifier.cache
+            )
+        )
+        return self._open(
+            image, "elsewhere", env=moved_clock.ENV[recipe.language], hostname=moved_clock.HOSTNAME
+        )
+
+    def _open(self, image: Image, name: str, **settings: Any) -> CaseBox:
+        verifier = self._dataset.verifier
+        side = CaseSide(
+            name=f"{self._recipe.tool}-{name}",
+            image=image,
+            limits=verifier.limits,
+            lanes=verifier.lanes,
+            **settings,
+        )
+        return self._stack.enter_context(self._sandboxes.cases(side))
+
+
+def table(values: dict[str, Any]) -> str:
+    """Return a TOML table. Raises `ValueError` for a text that TOML cannot hold."""
+    # JSON strings are TOML strings, except for DEL and escaped surrogates.
+    text = "".join(
+        f"{key} = {json.dumps(value, ensure_ascii=False)}\n".replace("\x7f", "\\u007f")
+        for key, value in values.items()
+    )
+    tomllib.loads(text)
+    return text

@@ -1,0 +1,283 @@
+"""Make one task from a published tool: a straight line of steps, each stored, from a recipe to a task folder.
+
+recipe -> package -> entry -> help -> schema -> classes -> cases -> golden outputs -> prompt -> task
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runner.benchmarks.cli_tool_bench.construction import golden, prompt, scrubbing
+from runner.benchmarks.cli_tool_bench.construction.classes import CommandClass, Unrolled, unroll
+from runner.benchmarks.cli_tool_bench.construction.drawing import LIBRARY, Draws, Generators, check_source
+from runner.benchmarks.cli_tool_bench.construction.golden import GoldenClass, golden_class
+from runner.benchmarks.cli_tool_bench.construction.help_pages import HelpTree, explore, read_pages
+from runner.benchmarks.cli_tool_bench.construction.machine import ReferenceMachine, table
+from runner.benchmarks.cli_tool_bench.construction.questions import (
+    context_question,
+    generator_question,
+    schema_question,
+)
+from runner.benchmarks.cli_tool_bench.construction.recipe import FOLDER, Recipe
+from runner.benchmarks.cli_tool_bench.construction.rejections import rejected
+from runner.benchmarks.cli_tool_bench.construction.schema import CheckedSchema, checked, merged, read_schema
+from runner.benchmarks.cli_tool_bench.construction.scrubbing import Brand
+from runner.benchmarks.sources.registries import Package, look_up, reference
+from runner.records import Record
+
+if TYPE_CHECKING:
+    from runner.benchmarks.cli_tool_bench.construction.answers import Answers
+    from runner.benchmarks.cli_tool_bench.construction.steps import Steps
+    from runner.benchmarks.cli_tool_bench.dataset import CliToolBench
+    from runner.benchmarks.sources.references import Reference
+    from runner.protocols import SandboxProvider
+    from runner.terminal.escaping import Say
+
+
+FEWEST_WORDS, MOST_WORDS = 40, 600
+"""Words of a prompt's context."""
+AGENT_SECONDS = 3600.0
+"""Limit on a rollout in a task that is made here."""
+
+
+class MadeTask(Record):
+    """A finished task."""
+
+    folder: Path
+    classes: int
+    cases: int
+    oracle: float
+    nop: float
+
+
+class Description(Record):
+    """The tool as its help describes it, and as a model or a person completed that."""
+
+    pages: dict[str, str]
+    """Command line -> help page, scrubbed."""
+    published: dict[str, str]
+    """Command line -> help page as the tool prints it."""
+    checked: CheckedSchema
+    unrolled: Unrolled
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """What the construction of all tools shares."""
+
+    dataset: CliToolBench
+    """The dataset whose images, limits and rules the tasks are made for."""
+    sandboxes: SandboxProvider
+    path: Path
+    """Folder of the tasks."""
+    seed: int
+    say: Say
+
+
+@dataclass(frozen=True)
+class Making:
+    """The construction of one tool."""
+
+    recipe: Recipe
+    answers: Answers
+    steps: Steps
+    work: Path
+    """Folder for what can be made again."""
+    shop: Workshop
+
+    def run(self) -> MadeTask:
+        """Carry out every step that is not stored, and write the task. Raises `RejectedError`, `AssayError`."""
+        package = self._package()
+        command = self._command(package)
+        source = self._reference(package, command)
+        brand = _brand(self.recipe, package, command)
+        with ExitStack() as stack:
+            machine = stack.enter_context(
+                ReferenceMachine(self.recipe, source, self.shop.dataset, self.shop.sandboxes, self.work)
+            )
+            generators = stack.enter_context(Generators(self.shop.sandboxes, self.shop.seed))
+            machine.fetch(self.shop.say)
+            described = self._describe(machine, package, brand)
+            classes = [
+                self._class(one, described, machine, generators, package, brand)
+                for one in described.unrolled.classes
+            ]
+            context = self._context(described, package, brand)
+        return self._write(described, classes, context, source, brand)
+
+    def _package(self) -> Package:
+        recipe = self.recipe
+        return self.steps.get(
+            "package",
+            [recipe.source, recipe.package, recipe.version],
+            Package,
+            lambda: look_up(recipe.source, recipe.package, recipe.version, self.shop.client, self.shop.say),
+        )
+
+    def _command(self, package: Package) -> str:
+        """Return the published command. Raises `RejectedError` if none is found."""
+        recipe = self.recipe
+        if not recipe.command:
+            return match(package.commands, package.package.rpartition("/")[2])
+        if recipe.command not in package.commands and not recipe.entry:
+            known = ", ".join(sorted(package.commands)) or "none"
+            raise rejected("entry", f"{package.package} has no command {recipe.command!r}; it has {known}.")
+        return recipe.command
+
+    def _reference(self, package: Package, command: str) -> Reference:
+        recipe = self.recipe
+        found = reference(package, command, recipe.tool)
+        names = tuple(dict.fromkeys([command, package.package, *recipe.brand])) if recipe.renamed else ()
+        changes = {"entry": recipe.entry or found.entry, "license": recipe.license or found.license}
+        return found.model_copy(update={**changes, "renamed": recipe.renamed, "names": names})
+
+    def _describe(self, machine: ReferenceMachine, package: Package, brand: Brand) -> Description:
+        """Read the help, complete the schema and derive the classes. Raises `RejectedError`."""
+        recipe = self.recipe
+        tree = self.steps.get("help", machine.identity, HelpTree, partial(explore, machine.run, recipe.tool))
+        published = tree.texts(recipe.tool)
+        pages = {command: brand.scrub(page) for command, page in published.items()}
+        question = schema_question(brand.scrub(package.readme), pages)
+        answer = self.answers.get(
+            question, lambda text: read_schema(text, self.answers.author_of(question)).to_json()
+        )
+        schema = merged(read_pages(tree), read_schema(answer))
+        found = checked(schema, tree)
+        return Description(
+            pages=pages,
+            published=published,
+            checked=found,
+            unrolled=unroll(found.schema_, recipe.cap, recipe.exclude),
+        )
+
+    def _class(
+        self,
+        one: CommandClass,
+        described: Description,
+        machine: ReferenceMachine,
+        generators: Generators,
+        package: Package,
+        brand: Brand,
+    ) -> GoldenClass:
+        """Draw the cases of a class and look at them, until they serve. Raises `RejectedError`."""
+        found: list[GoldenClass] = []
+        shared = self.answers.shared()
+
+        def check(text: str) -> str:
+            source = check_source(text)
+            drawn = partial(generators.draw, self.recipe.tool, one.name, source, shared)
+            key = [self.recipe.tool, one.name, source, shared, LIBRARY, self.shop.seed]
+            draws = self.steps.get(f"draws-{one.name}", key, Draws, drawn)
+            look = partial(golden_class, one.name, draws, machine, brand, self.shop.dataset.verifier.rules)
+            key = [*machine.identity, draws.model_dump(), brand.model_dump()]
+            found.append(self.steps.get(f"golden-{one.name}", key, GoldenClass, look))
+            return source
+
+        question = generator_question(
+            self.recipe.tool, one.name, one.about, brand.scrub(package.readme), described.pages
+        )
+        self.answers.get(question, check)
+        return found[-1]
+
+    def _context(self, described: Description, package: Package, brand: Brand) -> str:
+        question = context_question(self.recipe.tool, brand.scrub(package.readme), described.pages)
+        return self.answers.get(question, check_context)
+
+    def _write(
+        self,
+        described: Description,
+        classes: list[GoldenClass],
+        context: str,
+        source: Reference,
+        brand: Brand,
+    ) -> MadeTask:
+        """Write the task's folder once the finished task is accepted. Raises `RejectedError`."""
+        recipe = self.recipe
+        text = prompt.compose(recipe.tool, recipe.language, brand.scrub(context), described.pages, classes)
+        if shown := brand.find(text):
+            raise rejected("prompt", f"the prompt still shows {', '.join(sorted({*shown}))}.")
+        folder = self.work / "finished" / recipe.tool
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        (folder / "task.toml").write_text(self._task_toml(described, classes, source), "utf-8")
+        (folder / "instruction.md").write_text(text, "utf-8")
+        cases = (case.line for one in classes for case in one.cases)
+        (folder / "cases.jsonl").write_text("".join(f"{json.dumps(case)}\n" for case in cases), "utf-8")
+        (folder / "golden.jsonl").write_text(golden.lines(classes), "utf-8")
+        accepted = acceptance.accept(folder, self.steps, self.shop.dataset, self.shop.sandboxes)
+        into = self.shop.path / recipe.tool
+        for file in sorted(folder.iterdir()):
+            write_atomically(into / file.name, file.read_bytes())
+        self._note(into, described, classes, context, brand)
+        return MadeTask(
+            folder=into,
+            classes=len(classes),
+            cases=sum(len(one.cases) for one in classes),
+            oracle=accepted.oracle,
+            nop=accepted.nop,
+        )
+
+    def _task_toml(self, described: Description, classes: list[GoldenClass], source: Reference) -> str:
+        recipe, about = self.recipe, {one.name: one.about for one in described.unrolled.classes}
+        top = {
+            "tool": recipe.tool,
+            "language": recipe.language,
+            "category": recipe.category,
+            "agent_timeout_seconds": AGENT_SECONDS,
+        }
+        made = Made(written_by=self.answers.authors, seed=self.shop.seed, golden=golden.digest(classes))
+        tables = {
+            "reference": source.model_dump(mode="json", exclude_defaults=True),
+            "made": made.model_dump(mode="json"),
+            "classes": {one.name: about[one.name] for one in classes},
+        }
+        return "\n".join([table(top), *(f"[{name}]\n{table(values)}" for name, values in tables.items())])
+
+    def _note(
+        self, into: Path, described: Description, classes: list[GoldenClass], context: str, brand: Brand
+    ) -> None:
+        """Write what people may want to see of the construction beside the answers."""
+        unrolled, found = described.unrolled, described.checked
+        report = {
+            "classes": {one.name: {"cases": len(one.cases), "not kept": one.dropped} for one in classes},
+            "dropped by the cap": unrolled.dropped,
+            "excluded": unrolled.excluded,
+            "invented by the schema": found.invented,
+            "shown by the help, absent from the schema": found.unlisted,
+        }
+        text = json.dumps(report, indent=1, ensure_ascii=False, default=list)
+        write_atomically(into / FOLDER / "report.json", f"{text}\n".encode())
+        texts = {**described.published, "context.md": context}
+        changed = "".join(scrubbing.changes(name, text, brand.scrub(text)) for name, text in texts.items())
+        write_atomically(into / FOLDER / "scrubbed.diff", changed.encode())
+
+
+def check_context(text: str) -> str:
+    """Return the description of a tool. Raises `ValueError` for one that is empty, too long, or has a heading."""
+    words = len(text.split())
+    if not FEWEST_WORDS <= words <= MOST_WORDS:
+        raise ValueError(f"it has {words} words; {FEWEST_WORDS} to {MOST_WORDS} are wanted")
+    if any(line.startswith("#") for line in text.splitlines()):
+        raise ValueError("it has a heading, and the prompt has its own")
+    return text.strip() + "\n"
+
+
+def _brand(recipe: Recipe, package: Package, command: str) -> Brand:
+    """Return everything that identifies the published tool."""
+    owners = [part for address in package.addresses for part in _owners(address)]
+    words = [package.package, command, *recipe.brand, *package.authors, *owners]
+    return Brand.of(recipe.tool, words, package.emails, package.addresses)
+
+
+def _owners(address: str) -> list[str]:
+    """Return the owner and the name of a repository in an address, `https://HOST/OWNER/NAME`."""
+    parts = address.partition("://")[2].partition("?")[0].strip("/").split("/")[1:3]
+    return [part.removesuffix(".git") for part in parts] if len(parts) == 2 else []  # noqa: PLR2004 - owner and name

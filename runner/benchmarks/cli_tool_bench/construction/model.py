@@ -1,0 +1,92 @@
+"""Ask a model for the answers of a construction, through the gateway: metered, capped, recorded and replayable.
+
+Each answer has its own session, and so its own ledger and tape, `<tool>/<file>.jsonl`: a replay of one tool, or of one
+class, needs no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from http import HTTPStatus
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runner.errors import ConfigError, JudgeError
+from runner.gateway import cassette
+from runner.gateway.http import CHAT
+from runner.gateway.judge_calls import reason
+from runner.gateway.session import SessionSpec
+from runner.records import Budget, Model
+from runner.records.trial_files import LEDGER
+
+if TYPE_CHECKING:
+    from runner.benchmarks.cli_tool_bench.construction.answers import Question, Talk
+    from runner.gateway.server import Gateway
+    from runner.gateway.session import Session
+
+ANSWER_TOKENS = 8192
+"""Limit on one answer, including thoughts."""
+
+
+class ConstructionModel:
+    """A model that writes the answers of one tool. See `answers.AskModel`."""
+
+    def __init__(
+        self, gateway: Gateway, model: Model, tool: str, ledgers: Path, usd: float, record: Path | None = None
+    ) -> None:
+        """`ledgers`: folder of the calls; `usd`: most that this tool may cost; `record`: folder of a new cassette."""
+        self._gateway, self._model, self._tool = gateway, model, tool
+        self._ledgers, self._usd, self._record = ledgers, usd, record
+        self.cost_usd: float | None = 0.0
+        """USD of all answers so far; None if one of them has no price."""
+
+    @property
+    def name(self) -> str:
+        """Name of the model; a scripted one says that it is no language model."""
+        return f"{self._model.name} (scripted, no language model)" if self._is_scripted else self._model.name
+
+    @property
+    def _is_scripted(self) -> bool:
+        return self._model.backend == "scripted" or "scripted" in self._model.name
+
+    @contextmanager
+    def conversation(self, question: Question) -> Iterator[Talk]:
+        """See `answers.AskModel`. The talk raises `JudgeError` when there is no answer or the cap is reached."""
+        left = self._usd - (self.cost_usd or 0.0)
+        if left <= 0:
+            raise JudgeError(
+                f"{self._tool}: job.usd={self._usd:g} is spent. Raise it; what is written is kept."
+            )
+        folder = self._ledgers / f"{question.file.replace('/', '-')}-{question.digest[:8]}"
+        spec = SessionSpec(
+            trial=f"{self._tool} {question.file}",
+            task=f"{self._tool}/{question.file}",
+            model=self._model.model_copy(update={"params": self._model.params | {"temperature": 0}}),
+            budget=Budget(name="construction", usd=left),
+            ledger=folder / LEDGER,
+            cassette=self._tape(self._model.path, question.file)
+            if self._model.backend == "cassette"
+            else None,
+        )
+        with self._gateway.open(spec) as session:
+            try:
+                yield partial(self._say, session, question.file)
+            finally:
+                cost = session.meter.cost_usd
+                self.cost_usd = None if cost is None or self.cost_usd is None else self.cost_usd + cost
+        if self._record is not None:
+            cassette.write_tape(folder, self._tape(self._record, question.file))
+
+    def _say(self, session: Session, file: str, messages: Sequence[dict[str, str]]) -> str:
+        request = {"messages": list(messages), "max_completion_tokens": ANSWER_TOKENS}
+        answer = self._gateway.ask(session, request)
+        if answer.status_code != HTTPStatus.OK:
+            raise JudgeError(f"{self._tool}: {self.name} did not write {file}: {reason(answer.body)}")
+        return CHAT.text(answer.body)
+
+    def _tape(self, folder: Path | None, file: str) -> Path:
+        if folder is None:
+            raise ConfigError("model.path: name the folder of the cassette.")
+        return folder / self._tool / f"{file.replace('/', '-')}.jsonl"

@@ -1,0 +1,189 @@
+"""`job=make_cli_task`: make tasks from published command-line tools (sections 2.1 and 2.2)."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from pydantic import Field
+
+from runner.benchmarks.cli_tool_bench.construction.answers import Answers
+from runner.benchmarks.cli_tool_bench.construction.making import MadeTask, Making, Workshop
+from runner.benchmarks.cli_tool_bench.construction.model import ANSWER_TOKENS, ConstructionModel
+from runner.benchmarks.cli_tool_bench.construction.recipe import (
+    FILE,
+    FOLDER,
+    Recipe,
+    read_recipe,
+    write_recipe,
+)
+from runner.benchmarks.cli_tool_bench.construction.steps import Steps
+from runner.errors import ConfigError, TaskError
+from runner.sweeps.cells import Job, Sweep
+from runner.terminal.escaping import printable
+from runner.trials.scratch_folder import scratch_folder
+
+if TYPE_CHECKING:
+    from runner.benchmarks.cli_tool_bench.dataset import CliToolBench
+    from runner.gateway import Gateway
+    from runner.records import Model
+    from runner.sweeps.cells import Settings
+
+
+class MakeCliTask(Job):
+    """Makes one task from each recipe, `PATH/<tool>/making/tool.yaml`. What is finished or written is not made again."""
+
+    plans: ClassVar[bool] = True
+    path: Path
+    """Folder of the tasks."""
+    tools: tuple[str, ...] = ()
+    """Names of the tasks to make; empty: all that have a recipe."""
+    recipe: Recipe | None = None
+    """A new tool, whose recipe is written first; null: the recipes are there."""
+    written_by: Literal["hand", "model"] = "hand"
+    """Who writes schema, context and generators that are missing. hand: nobody, and a tool without them is rejected.
+    model: `model=`, through the gateway."""
+    usd: float = Field(default=5.0, gt=0)
+    """Most USD that all tools of this command may cost together."""
+    tries: int = Field(default=4, ge=1)
+    """Attempts of a model at one answer; what was wrong with one is put to it in the next."""
+    seed: int = Field(default=0, ge=0, lt=2**32)
+    """Seed of the generators; the same seed and the same answers give the same bytes."""
+
+    def run(self, sweep: Sweep) -> int:
+        """Make all chosen tasks and return 0.
+
+        Raises `ConfigError` with every tool that was rejected and the reason, after the others were made;
+        `EngineError`.
+        """
+        if self.recipe is not None:
+            write_recipe(self.path / self.recipe.tool, self.recipe)
+        recipes = self._recipes()
+        if sweep.settings.dry_run:
+            print(self._estimate(recipes, sweep.cells[0].model))
+            return 0
+        makers = Makers(self, sweep)
+        failures = []
+        with makers:
+            for number, recipe in enumerate(recipes, start=1):
+                began = time.monotonic()
+                try:
+                    outcome = _words(makers.make(recipe))
+                except TaskError as error:
+                    failures.append(printable(f"{recipe.tool}: {error}"))
+                    outcome = "REJECTED"
+                seconds = time.monotonic() - began
+                print(f"[{number}/{len(recipes)}] {recipe.tool}: {outcome} ({seconds:.0f} s)", flush=True)
+        print(f"{len(recipes) - len(failures)} of {len(recipes)} tools are tasks in {self.path}{makers.bill}")
+        if failures:
+            raise ConfigError(f"{len(failures)} were rejected:\n" + "\n".join(failures))
+        return 0
+
+    def _recipes(self) -> list[Recipe]:
+        """Return the chosen recipes in the order of their names. Raises `ConfigError` if one is missing or wrong."""
+        names = self.tools or sorted(path.parents[1].name for path in self.path.glob(f"*/{FOLDER}/{FILE}"))
+        if not names:
+            raise ConfigError(
+                f"job.path: no folder in {self.path} has a {FOLDER}/{FILE}. Write one, or set job.recipe."
+            )
+        return [read_recipe(self.path / name) for name in names]
+
+    def _estimate(self, recipes: Sequence[Recipe], model: Model) -> str:
+        """Return what would be asked at most, and what that may cost."""
+        lines, usd = [], 0.0
+        for recipe in recipes:
+            written = sum(path.is_file() for path in (self.path / recipe.tool / FOLDER).rglob("*.py"))
+            questions = 0 if self.written_by == "hand" else 2 + recipe.cap
+            cost = questions * self.tries * _most_usd(model) if questions else 0.0
+            usd += cost
+            lines.append(
+                f"{recipe.tool}: {written} generators lie there; at most {questions} answers are asked for"
+            )
+        cap = min(usd, self.usd)
+        lines.append(f"{len(recipes)} tools; at most {cap:.2f} USD (job.usd={self.usd:g}).")
+        return "\n".join(lines)
+
+
+class Makers:
+    """What all tools of one command share: machines' settings, and the gateway if a model writes."""
+
+    def __init__(self, job: MakeCliTask, sweep: Sweep) -> None:
+        self._job, self._sweep = job, sweep
+        self._stack = ExitStack()
+        self._models: list[ConstructionModel] = []
+        settings = sweep.settings
+        self._shop = Workshop(
+            dataset=_dataset(sweep),
+            sandboxes=settings.sandbox,
+            path=job.path,
+            seed=job.seed,
+            say=partial(print, flush=True),
+        )
+
+    def make(self, recipe: Recipe) -> MadeTask:
+        """Make one task. Raises `RejectedError`, other `TaskError`, `EngineError`."""
+        settings = self._sweep.settings
+        work = settings.outputs / "cache" / "construction" / recipe.tool
+        model = self._model(recipe, settings) if self._job.written_by == "model" else None
+        answers = Answers(self._job.path / recipe.tool / FOLDER, model, self._job.tries)
+        return Making(recipe, answers, Steps(work / "steps", self._step), work, self._shop).run()
+
+    @property
+    def bill(self) -> str:
+        """What the models cost, in words; empty if no model was asked."""
+        if not self._models:
+            return ""
+        costs = [model.cost_usd for model in self._models]
+        known = sum(cost for cost in costs if cost is not None)
+        return f"; {known:.4f} USD" + (" and answers without a price" if None in costs else "")
+
+    def __enter__(self) -> Self:
+        self._shop.sandboxes.prepare([], self._shop.say)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._stack.close()
+
+    def _model(self, recipe: Recipe, settings: Settings) -> ConstructionModel:
+        from runner.gateway import Gateway  # noqa: PLC0415 - its libraries take seconds, and help needs none
+
+        if not hasattr(self, "_gateway"):
+            scratch = self._stack.enter_context(scratch_folder())
+            self._gateway: Gateway = self._stack.enter_context(Gateway(scratch, settings.gateway))
+        spent = sum(model.cost_usd or 0.0 for model in self._models)
+        model = ConstructionModel(
+            self._gateway,
+            self._sweep.cells[0].model,
+            recipe.tool,
+            settings.folder / "construction" / recipe.tool,
+            self._job.usd - spent,
+            settings.record,
+        )
+        self._models.append(model)
+        return model
+
+    def _step(self, name: str) -> None:
+        print(f"  {name}", flush=True)
+
+
+def _most_usd(model: Model) -> float:
+    """Return what one answer costs at most: a full README and help read, and a full answer written."""
+    rates = model.prices
+    return (LONGEST_QUESTION_TOKENS * rates.input + ANSWER_TOKENS * rates.output) / 1e6
+
+
+def _words(made: MadeTask) -> str:
+    return f"{made.classes} classes, {made.cases} cases; oracle {made.oracle:g}, nop {made.nop:g}"
+
+
+def _dataset(sweep: Sweep) -> CliToolBench:
+    """Return the sweep's dataset. Raises `ConfigError` if it is another benchmark's."""
+    from runner.benchmarks.cli_tool_bench.dataset import CliToolBench  # noqa: PLC0415 - only this job needs it
+
+    dataset = sweep.cells[0].dataset
+    if not isinstance(dataset, CliToolBench):
+        raise ConfigError(f"dataset {dataset.name} has no command-line tools: add dataset=cli_tool_bench.")
+    return dataset
