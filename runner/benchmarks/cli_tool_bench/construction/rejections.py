@@ -1,0 +1,34 @@
+"""Why a tool becomes no task: the step of the construction that refuses it, and the reason."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from runner.errors import TaskError
+from runner.records import Record
+
+Step = Literal["candidate", "entry", "schema", "classes", "generator", "golden", "prompt", "acceptance"]
+"""Steps of the construction, in their order."""
+
+
+class Rejection(Record):
+    """A tool, or a part of it, that a step refuses."""
+
+    step: Step
+    reason: str = Field(min_length=1, max_length=2_000)
+    """One sentence that says what is wrong and, where there is something, what to do."""
+
+
+class RejectedError(TaskError):
+    """A step of the construction refuses a tool."""
+
+    def __init__(self, rejection: Rejection) -> None:
+        super().__init__(f"{rejection.step}: {rejection.reason}")
+        self.rejection = rejection
+
+
+def rejected(step: Step, reason: str) -> RejectedError:
+    """Return the exception for a step and its reason; a reason that is too long loses its end."""
+    return RejectedError(Rejection(step=step, reason=reason[:2_000]))
