@@ -59,9 +59,8 @@ def divide(text: str) -> list[Section]:
         elif kind := _heading(line, boxed=boxed):
             title = line.strip().strip(":").lower()
             sections.append(Section(kind, title, columns=boxed))
-        elif current.kind == "usage" and not line.strip():
-            if any(map(str.strip, current.lines)):
-                sections.append(Section("about"))
+        elif current.kind == "usage" and _ends_usage(line, current):
+            sections.append(Section("about", lines=[line]))
         else:
             current.lines.append(line)
     return sections
@@ -79,7 +78,7 @@ def usage_forms(section: Section, tool: str) -> list[str]:
             words = words[1].split(None, 1) if len(words) > 1 else []
             forms.append(line.strip().removeprefix("or").lstrip(": "))
         elif not forms or words[0] in {program, tool, "$"}:
-            forms.append(line.strip().removeprefix("$ "))
+            forms.append(line.strip().removeprefix("$ ").partition("   ")[0])
         else:
             forms[-1] += f" {line.strip()}"
         program = program or forms[0].split(None, 1)[0]
@@ -100,10 +99,23 @@ def defined(page: str) -> list[OptionLine]:
     known = {name for option in found for name in (*option.names, *option.opposite)}
     usage = " ".join(line for section in sections if section.kind == "usage" for line in section.lines)
     for name in dict.fromkeys(_USED.findall(usage)):
-        if name not in known:
+        if name not in known and not name.endswith("-"):
             about = "help or version" if name in SHORT_STANDARD else ""
             found.append(OptionLine((name,), (), "", about, 0, 0, sure=True))
     return found
+
+
+def _ends_usage(line: str, section: Section) -> bool:
+    """Whether a line stands below the usage lines: an empty one, prose without indentation, or an option's."""
+    if not any(map(str.strip, section.lines)):
+        return False
+    if not line.strip():
+        return True
+    words = section.lines[0].split(None, 1)
+    if not line.startswith(" "):
+        return not (words and line.startswith(words[0]))
+    option = read_option_line(line)
+    return option is not None and option.sure and bool(option.about)
 
 
 def _without_star(line: str) -> str:
@@ -159,7 +171,7 @@ def _heading(line: str, *, boxed: bool) -> SectionKind | None:
     kind = next((kind for kind, pattern in _TITLES if pattern.search(lowered)), None)
     if kind or boxed:
         return kind or "group"
-    return "group" if not line.startswith(" ") and not plain else None
+    return "group" if not line.startswith("  ") and not plain else None
 
 
 _PLAIN_TITLES = frozenset(

@@ -132,7 +132,10 @@ def read_commands(section: Section, words: Sequence[str]) -> Table:
 def _option(line: str, row: Row | None, section: Section) -> OptionLine | None:
     """Return the definition in a line, unless it is prose or continues the entry above."""
     option = read_option_line(line, columns=section.columns)
-    if option is None or (section.kind != "options" and not option.sure):
+    if option is None:
+        return None
+    beside = row is not None and row.option is not None and row.option.indent == option.indent
+    if not (option.sure or beside or section.kind == "options"):
         return None
     if row is None or row.option is None or section.columns:
         return option

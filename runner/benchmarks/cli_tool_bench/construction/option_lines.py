@@ -59,7 +59,7 @@ def read_option_line(line: str, *, columns: bool = False) -> OptionLine | None:
         position = separator.end()
         switches = separator[0] == " / " or line.startswith("--no-", position)
         target = opposite if "/" in separator[0] and switches else target
-    if not names or not (about := _read_about(line, position)):
+    if not names or names[-1].endswith("-") or not (about := _read_about(line, position)):
         return None
     text, sure = about
     column = len(line.rstrip()) - len(text) if text else 0
@@ -107,8 +107,8 @@ def _read_about(line: str, position: int) -> tuple[str, bool] | None:
     """Return the description after names and values and whether it is surely one; None if this is prose."""
     rest = line[position:]
     text = rest.strip()
-    if not text or rest.startswith("  "):
-        return text, True
+    if text in {"", ","} or rest.startswith("  "):
+        return text.removeprefix(","), True
     if rest.startswith((":", " :", " - ", " – ", " = ")):
         return text.lstrip(":-–= "), True
     if rest.startswith(_NOT_AFTER) or not rest.startswith(" "):
@@ -144,6 +144,8 @@ def _value_end(line: str, start: int, *, attached: bool, columns: bool) -> int:
             more = _bracket_end(line, end)
         elif line[end] in ":/= ":
             more = _placeholder_end(line, end + 1, attached=line[end] != " ", later=True)
+        elif line[end - 1] == "]":  # `=[host:]port`
+            end, more = _word_end(line, end), 0
         if more <= end + 1:
             break
         end = more

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 LONGEST_USAGE = 20_000
 """Most characters of a usage line that are read."""
+_REMARK = 3
+"""Fewest plain words in brackets that are a remark."""
 DEEPEST = 8
 """Brackets within brackets that are told apart."""
 _TOKEN = re.compile(r"\[|\]|\(|\)|\||\{[^{}\s]*\}|<[^<>|]*>|\.\.\.|[^\s\[\]()|{}<>]+|[{}<>]")
@@ -86,10 +88,8 @@ class _Reader:
         if len(parts) > 1 and len(heads) == len(parts) and all(head.startswith("-") for head in heads):
             self.groups[group.opening].append(tuple(_split_option(head)[0] for head in heads))
         before = {*self.arguments}
-        if group.opening == "(" and len(parts) == 1 and len(heads) == 1 and len(group.items) > len(heads):
-            parts = (
-                [] if not heads[0].startswith(("-", "<")) else parts
-            )  # prose, such as "(more options; see below)"
+        if _is_prose(group.items):
+            return
         for part in parts:
             self.read(part, optional=optional or group.opening == "[" or len(parts) > 1)
         if repeated:
@@ -183,6 +183,12 @@ def _alternatives(items: _Items) -> list[list[str | _Group]]:
         else:
             parts[-1].append(item)
     return parts
+
+
+def _is_prose(items: _Items) -> bool:
+    """Whether a bracket holds a remark such as `[more options; see below]`."""
+    words = [item for item in items if isinstance(item, str) and item[0].isalpha()]
+    return len(words) == len(items) >= _REMARK
 
 
 def _split_option(item: str) -> tuple[str, str]:
