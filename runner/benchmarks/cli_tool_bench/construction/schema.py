@@ -31,6 +31,8 @@ LONGEST_CHOICE = 100
 LONGEST_ANSWER = 1 << 20
 """Longest answer of a model that is read, in characters."""
 OPTION_NAME = re.compile(r"--?[^\W_][\w?@#%$!.:+-]*|-[?@#%$!+]")
+_LEVELS = 2 * DEPTH + 8
+"""Levels of JSON that are looked at: two for each level of commands, and some for what is within one."""
 COMMAND_NAME = re.compile(r"[^\W_][\w.:+@-]*")
 
 ParameterKind = Literal["flag", "option", "argument"]
@@ -186,14 +188,23 @@ def read_schema(text: str, written_by: str | None = None) -> Schema:
         raise ValueError(  # noqa: TRY004 - as every other fault of an answer
             "The answer must be one JSON object with the keys 'written_by' and 'command'."
         )
+    if _is_deep(found):
+        raise ValueError(f"The answer is nested too deeply; subcommands have at most {DEPTH} levels.")
     if written_by is not None:
         found["written_by"] = written_by
     try:
         return Schema.model_validate(found)
     except ValidationError as error:
         raise ValueError(f"The schema is wrong at {first_fault(error, 'its top')}."[:2_000]) from error
-    except RecursionError:
-        raise ValueError("The schema is nested too deeply.") from None
+
+
+def _is_deep(found: Any) -> bool:
+    """Whether JSON has more levels than any schema."""
+    level = [found]
+    for _ in range(_LEVELS):
+        values = [value.values() if isinstance(value, dict) else value for value in level]
+        level = [below for value in values for below in value if isinstance(below, (dict, list))]
+    return bool(level)
 
 
 def _json_text(text: str) -> str:
