@@ -1,0 +1,65 @@
+"""The command of a published tool among the executables that its installation added."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.benchmarks.cli_tool_bench.construction.entry import initials, match
+from runner.benchmarks.cli_tool_bench.construction.rejections import RejectedError
+from runner.errors import TaskError
+
+
+@pytest.mark.parametrize(
+    ("added", "repository", "command"),
+    [
+        (["tool", "Tool", "t"], "tool", "tool"),
+        (["httpie", "TOOL"], "Tool", "TOOL"),
+        (["tss", "the-silver-searcherd"], "The-Silver_Searcher", "tss"),
+        (["ctj", "csv"], "csvToJson", "ctj"),
+        (["hs", "http"], "HTTPServer", "hs"),
+        (["pip-audit", "wheel"], "pip-audit-tool", "pip-audit"),
+        (["zzz"], "tool", "zzz"),
+        (["tool", "tool"], "Tool", "tool"),
+        (["a/tool", "-tool", "to ol", "tool\n", "", "x" * 256, "tools"], "tool", "tools"),
+    ],
+)
+def test_the_first_level_that_finds_something_decides(
+    added: list[str], repository: str, command: str
+) -> None:
+    assert match(added, repository) == command
+
+
+@pytest.mark.parametrize(
+    ("added", "repository", "reason"),
+    [
+        ([], "tool", "added no executable"),
+        (["a b"], "tool", "added no executable"),
+        (["TOOL", "Tool"], "tool", "equally well (but for case)"),
+        (["TL", "tl"], "tool-list", "equally well (acronym)"),
+        (["toola", "toolb"], "tool", "equally well (similarity)"),
+        (["tool"], "x" * 1_000_000, "is not the name of a repository"),
+    ],
+)
+def test_a_tie_is_refused(added: list[str], repository: str, reason: str) -> None:
+    with pytest.raises(RejectedError) as caught:
+        match(added, repository)
+    assert caught.value.rejection.step == "entry"
+    assert reason in caught.value.rejection.reason
+    assert isinstance(caught.value, TaskError)
+
+
+def test_a_single_word_has_no_initials() -> None:
+    assert (initials("ripgrep"), initials("rip-grep"), initials("--")) == ("", "rg", "")
+
+
+@given(st.lists(st.text(max_size=8), max_size=6), st.text(max_size=8))
+def test_the_order_of_the_executables_does_not_matter(added: list[str], repository: str) -> None:
+    outcomes = []
+    for names in (added, added[::-1]):
+        try:
+            outcomes.append(match(names, repository))
+        except RejectedError as error:
+            outcomes.append(str(error))
+    assert outcomes[0] == outcomes[1]
