@@ -7,20 +7,21 @@ from __future__ import annotations
 
 import json
 import shutil
-import tempfile
-from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runner.benchmarks.cli_tool_bench.construction import golden, prompt, scrubbing
+from runner.benchmarks.cli_tool_bench.construction import acceptance, golden, prompt, scrubbing
+from runner.benchmarks.cli_tool_bench.construction.answers import BY_HAND, Answers
 from runner.benchmarks.cli_tool_bench.construction.classes import CommandClass, Unrolled, unroll
 from runner.benchmarks.cli_tool_bench.construction.drawing import LIBRARY, Draws, Generators, check_source
 from runner.benchmarks.cli_tool_bench.construction.golden import GoldenClass, golden_class
+from runner.benchmarks.cli_tool_bench.construction.entry import match
 from runner.benchmarks.cli_tool_bench.construction.help_pages import HelpTree, explore, read_pages
 from runner.benchmarks.cli_tool_bench.construction.machine import ReferenceMachine, table
+from runner.benchmarks.cli_tool_bench.construction.made import Made
 from runner.benchmarks.cli_tool_bench.construction.questions import (
     context_question,
     generator_question,
@@ -28,13 +29,19 @@ from runner.benchmarks.cli_tool_bench.construction.questions import (
 )
 from runner.benchmarks.cli_tool_bench.construction.recipe import FOLDER, Recipe
 from runner.benchmarks.cli_tool_bench.construction.rejections import rejected
-from runner.benchmarks.cli_tool_bench.construction.schema import CheckedSchema, checked, merged, read_schema
+from runner.benchmarks.cli_tool_bench.construction.schema import (
+    CheckedSchema,
+    Schema,
+    checked,
+    merged,
+    read_schema,
+)
 from runner.benchmarks.cli_tool_bench.construction.scrubbing import Brand
 from runner.benchmarks.sources.registries import Package, look_up, reference
+from runner.files import write_atomically
 from runner.records import Record
 
 if TYPE_CHECKING:
-    from runner.benchmarks.cli_tool_bench.construction.answers import Answers
     from runner.benchmarks.cli_tool_bench.construction.steps import Steps
     from runner.benchmarks.cli_tool_bench.dataset import CliToolBench
     from runner.benchmarks.sources.references import Reference
@@ -119,7 +126,7 @@ class Making:
             "package",
             [recipe.source, recipe.package, recipe.version],
             Package,
-            lambda: look_up(recipe.source, recipe.package, recipe.version, self.shop.client, self.shop.say),
+            lambda: look_up(recipe.source, recipe.package, recipe.version, None, self.shop.say),
         )
 
     def _command(self, package: Package) -> str:
@@ -142,21 +149,30 @@ class Making:
     def _describe(self, machine: ReferenceMachine, package: Package, brand: Brand) -> Description:
         """Read the help, complete the schema and derive the classes. Raises `RejectedError`."""
         recipe = self.recipe
-        tree = self.steps.get("help", machine.identity, HelpTree, partial(explore, machine.run, recipe.tool))
-        published = tree.texts(recipe.tool)
+        key = [*machine.identity, recipe.tool]
+        tree = self.steps.get("help", key, HelpTree, partial(explore, machine.run, recipe.tool))
+        if not tree.pages:
+            why = tree.rejected[0].reason if tree.rejected else "it prints none"
+            raise rejected("entry", f"{recipe.tool} has no help page: {why}")
+        published = {" ".join((recipe.tool, *page.path, page.how)): page.text for page in tree.pages}
         pages = {command: brand.scrub(page) for command, page in published.items()}
+        found = checked(self._schema(tree, package, pages, brand), tree.texts())
+        unrolled = unroll(found.schema_checked, recipe.cap, recipe.exclude)
+        return Description(pages=pages, published=published, checked=found, unrolled=unrolled)
+
+    def _schema(self, tree: HelpTree, package: Package, pages: dict[str, str], brand: Brand) -> Schema:
+        """Return the schema: a person's as it is, or a model's joined with what can be read without one."""
         question = schema_question(brand.scrub(package.readme), pages)
-        answer = self.answers.get(
-            question, lambda text: read_schema(text, self.answers.author_of(question)).to_json()
-        )
-        schema = merged(read_pages(tree), read_schema(answer))
-        found = checked(schema, tree)
-        return Description(
-            pages=pages,
-            published=published,
-            checked=found,
-            unrolled=unroll(found.schema_, recipe.cap, recipe.exclude),
-        )
+        read = read_pages(tree).schema_read
+
+        def check(text: str) -> str:
+            answered = read_schema(text, self.answers.author_of(question))
+            named = answered.command.model_copy(update={"name": self.recipe.tool})
+            answered = answered.model_copy(update={"command": named})
+            by_hand = read is None or answered.written_by == BY_HAND
+            return (answered if by_hand else merged(read, answered)).to_json()
+
+        return read_schema(self.answers.get(question, check))
 
     def _class(
         self,
@@ -181,9 +197,7 @@ class Making:
             found.append(self.steps.get(f"golden-{one.name}", key, GoldenClass, look))
             return source
 
-        question = generator_question(
-            self.recipe.tool, one.name, one.about, brand.scrub(package.readme), described.pages
-        )
+        question = generator_question(self.recipe.tool, one, brand.scrub(package.readme), described.pages)
         self.answers.get(question, check)
         return found[-1]
 
@@ -226,7 +240,7 @@ class Making:
         )
 
     def _task_toml(self, described: Description, classes: list[GoldenClass], source: Reference) -> str:
-        recipe, about = self.recipe, {one.name: one.about for one in described.unrolled.classes}
+        recipe, about = self.recipe, {one.name: one.description for one in described.unrolled.classes}
         top = {
             "tool": recipe.tool,
             "language": recipe.language,
@@ -249,11 +263,13 @@ class Making:
         report = {
             "classes": {one.name: {"cases": len(one.cases), "not kept": one.dropped} for one in classes},
             "dropped by the cap": unrolled.dropped,
-            "excluded": unrolled.excluded,
-            "invented by the schema": found.invented,
-            "shown by the help, absent from the schema": found.unlisted,
+            "excluded": {one.name: one.reason for one in unrolled.excluded},
+            "invented by the schema": [" ".join((*word.command, word.name)) for word in found.invented],
+            "shown by the help, absent from the schema": [
+                " ".join((*word.command, word.name)) for word in found.unlisted
+            ],
         }
-        text = json.dumps(report, indent=1, ensure_ascii=False, default=list)
+        text = json.dumps(report, indent=1, ensure_ascii=False)
         write_atomically(into / FOLDER / "report.json", f"{text}\n".encode())
         texts = {**described.published, "context.md": context}
         changed = "".join(scrubbing.changes(name, text, brand.scrub(text)) for name, text in texts.items())

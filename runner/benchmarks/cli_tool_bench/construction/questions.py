@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 
 from runner.benchmarks.cli_tool_bench.construction.answers import Question
+from runner.benchmarks.cli_tool_bench.construction.classes import CommandClass, describe
 from runner.benchmarks.cli_tool_bench.construction.drawing import LIBRARY
 
 LONGEST_README = 20_000
@@ -76,14 +77,18 @@ def context_question(tool: str, readme: str, pages: Mapping[str, str]) -> Questi
     )
 
 
-def generator_question(tool: str, name: str, about: str, readme: str, pages: Mapping[str, str]) -> Question:
+def generator_question(tool: str, wanted: CommandClass, readme: str, pages: Mapping[str, str]) -> Question:
     """Return the question for the generator of a class (section 2.2.2)."""
     token = _token(readme, pages)
     instruction = GENERATOR.format(
-        tool=tool, about=about, fenced=FENCED.format(token=token), token=token, library=LIBRARY["fuzz.py"]
+        tool=tool,
+        about=describe(wanted),
+        fenced=FENCED.format(token=token),
+        token=token,
+        library=LIBRARY["fuzz.py"],
     )
     return Question(
-        file=f"generators/{name}.py",
+        file=f"generators/{wanted.name}.py",
         step="generator",
         instruction=instruction,
         material=_fenced(token, readme=readme[:LONGEST_README], help=_joined(pages)),

@@ -6,7 +6,7 @@ import time
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from pydantic import Field
 
@@ -27,10 +27,16 @@ from runner.terminal.escaping import printable
 from runner.trials.scratch_folder import scratch_folder
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from runner.benchmarks.cli_tool_bench.dataset import CliToolBench
     from runner.gateway import Gateway
     from runner.records import Model
     from runner.sweeps.cells import Settings
+
+
+LONGEST_QUESTION_TOKENS = 30_000
+"""Tokens of the longest question: README, help and library, at three characters each."""
 
 
 class MakeCliTask(Job):
@@ -172,7 +178,7 @@ class Makers:
 def _most_usd(model: Model) -> float:
     """Return what one answer costs at most: a full README and help read, and a full answer written."""
     rates = model.prices
-    return (LONGEST_QUESTION_TOKENS * rates.input + ANSWER_TOKENS * rates.output) / 1e6
+    return (LONGEST_QUESTION_TOKENS * (rates.input or 0) + ANSWER_TOKENS * (rates.output or 0)) / 1e6
 
 
 def _words(made: MadeTask) -> str:
