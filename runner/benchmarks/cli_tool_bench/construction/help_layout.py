@@ -54,7 +54,9 @@ def divide(text: str) -> list[Section]:
     for line, boxed in _unboxed(text):
         current = sections[-1]
         usage = _usage_form(line, current)
-        if usage is not None:
+        if usage is not None and line.strip().lower().startswith("usage of "):  # Go's flag package
+            sections.append(Section("options", line.strip().lower()))
+        elif usage is not None:
             sections.append(Section("usage", line.strip()[:_LONGEST_TITLE], lines=[usage] if usage else []))
         elif kind := _heading(line, boxed=boxed):
             title = line.strip().strip(":").lower()

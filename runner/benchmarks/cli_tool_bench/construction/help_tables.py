@@ -182,7 +182,10 @@ def _command(line: str) -> Row | None:
 
 
 def _without_words(text: str, words: Sequence[str]) -> str:
+    """Return an entry without the command's own words before it."""
+    rest = text
     for word in words:
-        head, _, rest = text.partition(" ")
-        text = rest.lstrip() if head == word and rest else text
-    return text
+        if not rest.startswith(f"{word} ") or rest.startswith(f"{word}  "):
+            break
+        rest = rest[len(word) + 1 :]
+    return rest

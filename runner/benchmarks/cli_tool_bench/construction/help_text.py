@@ -32,6 +32,10 @@ from runner.benchmarks.cli_tool_bench.construction.usage_lines import (
     read_usage,
 )
 
+LONGEST_PAGE = 1 << 17
+"""Characters of a page that are read."""
+_ROWS = 4 * schema.PARAMETERS
+"""Entries of each kind of table that are read."""
 _HINT = re.compile(r"\[(boolean|count|string|number|array)\]")
 _CHOICES = re.compile(
     r"[\[(](?:choices|possible values|one of|allowed values): ?([^\[\]()]{1,2000})[\])]", re.IGNORECASE
@@ -81,13 +85,14 @@ class _Found:
     unread: list[str] = field(default_factory=list)
 
     def take(self, table: Table, rows: list[Row]) -> None:
-        rows += table.rows
+        """Add a table's rows to those of its kind, as many as are read."""
+        rows += table.rows[: max(0, _ROWS - len(rows))]
         self.unread += table.unread
 
 
 def read_page(text: str, words: Sequence[str]) -> PageParts:
     """Return what a page says of the command with such words, such as `("tool", "add")`."""
-    sections = divide(text)
+    sections = divide(text[:LONGEST_PAGE])
     forms = [
         form for section in sections if section.kind == "usage" for form in usage_forms(section, words[0])
     ]
@@ -118,15 +123,14 @@ def _read_section(section: Section, found: _Found) -> None:
         counted = len(found.about)
         while prose and counted > 0:
             counted -= len(prose.pop(0).strip()) + 1
-    found.options += table.rows
-    found.unread += prose
+    found.take(Table(table.rows, prose), found.options)
 
 
 def _read_command_section(section: Section, found: _Found, words: Sequence[str]) -> None:
     """Read commands, or options if that is what the section holds in spite of its title."""
     if any(line.strip().startswith("-") for line in section.lines):
         options = read_options(section)
-        found.options += options.rows
+        found.take(Table(options.rows), found.options)
         section.lines = options.unread
     found.take(read_commands(section, words), found.commands)
 

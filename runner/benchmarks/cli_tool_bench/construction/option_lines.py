@@ -62,8 +62,12 @@ def read_option_line(line: str, *, columns: bool = False) -> OptionLine | None:
     if not names or names[-1].endswith("-") or not (about := _read_about(line, position)):
         return None
     text, sure = about
+    opposite += [name for name in names if name.startswith("--no-") and f"--{name[5:]}" in names]
+    names = [name for name in names if name not in opposite]
     column = len(line.rstrip()) - len(text) if text else 0
-    return OptionLine(tuple(dict.fromkeys(names)), tuple(opposite), value, text, indent, column, sure)
+    return OptionLine(
+        tuple(dict.fromkeys(names)), tuple(dict.fromkeys(opposite)), value, text, indent, column, sure
+    )
 
 
 def is_standard(names: tuple[str, ...], about: str) -> bool:
