@@ -17,9 +17,9 @@ from runner.benchmarks.cli_tool_bench.construction import acceptance, golden, pr
 from runner.benchmarks.cli_tool_bench.construction.answers import BY_HAND, Answers
 from runner.benchmarks.cli_tool_bench.construction.classes import CommandClass, Unrolled, unroll
 from runner.benchmarks.cli_tool_bench.construction.drawing import LIBRARY, Draws, Generators, check_source
-from runner.benchmarks.cli_tool_bench.construction.golden import GoldenClass, golden_class
 from runner.benchmarks.cli_tool_bench.construction.entry import match
-from runner.benchmarks.cli_tool_bench.construction.help_pages import HelpTree, explore, read_pages
+from runner.benchmarks.cli_tool_bench.construction.golden import GoldenClass, golden_class
+from runner.benchmarks.cli_tool_bench.construction.help.pages import HelpTree, explore, read_pages
 from runner.benchmarks.cli_tool_bench.construction.machine import ReferenceMachine, table
 from runner.benchmarks.cli_tool_bench.construction.made import Made
 from runner.benchmarks.cli_tool_bench.construction.questions import (
@@ -169,8 +169,9 @@ class Making:
             answered = read_schema(text, self.answers.author_of(question))
             named = answered.command.model_copy(update={"name": self.recipe.tool})
             answered = answered.model_copy(update={"command": named})
-            by_hand = read is None or answered.written_by == BY_HAND
-            return (answered if by_hand else merged(read, answered)).to_json()
+            if read is None or answered.written_by == BY_HAND:
+                return answered.to_json()
+            return merged(read, answered).to_json()
 
         return read_schema(self.answers.get(question, check))
 
