@@ -30,7 +30,7 @@ def uncovered(cases: Iterable[Case], schema: Schema, classes: Sequence[CommandCl
 
 
 def _used(command: str, root: Command) -> Iterable[tuple[tuple[str, ...], str]]:
-    """Yield (subcommand, option) of every call of the tool in a shell command; the option is empty for the call itself."""
+    """Yield (subcommand, option) of every call of the tool in a shell command; the call itself has an empty option."""
     try:
         lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
         lexer.whitespace_split = True

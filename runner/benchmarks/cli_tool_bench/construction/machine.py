@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from runner.benchmarks.cli_tool_bench.construction import moved_clock
+from runner.benchmarks.sources.references import identity
 from runner.errors import ConfigError
 from runner.records import Image
 from runner.records.cases import Case, CaseResult, CaseSide
@@ -63,9 +64,7 @@ class ReferenceMachine:
     @property
     def identity(self) -> list[str]:
         """What can change the behaviour of the reference, for the keys of steps."""
-        solution = self.task.solution
-        assert solution is not None
-        return [solution.name, self.task.environment.digest]
+        return [identity(self._reference, self._recipe.tool), self.task.environment.digest]
 
     @cached_property
     def task(self) -> Task:
