@@ -16,7 +16,8 @@ from runner.benchmarks.nl2repo.jobs.make_task import MakeNl2RepoTask
 from runner.benchmarks.nl2repo.upstream import Source, fetch_upstream
 from runner.benchmarks.project_setup.projects import Project, digest_of
 from runner.benchmarks.sources import packages, references, sdists
-from runner.benchmarks.sources.references import Reference, install_wheels
+from runner.benchmarks.sources.clients import install_wheels
+from runner.benchmarks.sources.references import Reference
 from runner.benchmarks.sources.sdists import sdist_digest
 from runner.benchmarks.sources.task_files import copy_tree, tree_digest
 from runner.errors import ConfigError, TaskError

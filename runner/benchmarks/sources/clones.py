@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from runner.benchmarks.sources.checkouts import archive, head
-from runner.benchmarks.sources.references import file_digest
+from runner.benchmarks.sources.clients import file_digest
 
 SUFFIXES = {"python": (".py",), "javascript": (".js", ".mjs", ".cjs", ".ts", ".jsx", ".tsx"), "go": (".go",)}
 NOT_THE_TOOL = {"test", "tests", "__tests__", "node_modules", "vendor", "dist"}

@@ -12,7 +12,7 @@ from typing import Any
 
 from runner.archives import unpack
 from runner.benchmarks.sources import packages
-from runner.benchmarks.sources.references import FETCH_SECONDS, check_digest, file_digest, run_client
+from runner.benchmarks.sources.clients import FETCH_SECONDS, check_digest, file_digest, run_client
 from runner.errors import ConfigError
 
 
