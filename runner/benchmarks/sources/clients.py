@@ -41,6 +41,13 @@ def debian_source(path: str, wanted: str, into: Path, say: Callable[[str], None]
         unpack(debian_pool.fetch(path, wanted, Path(folder), say), into, without_top=True)
 
 
+def debian_packages(pinned: Iterable[packages.Deb], into: Path, say: Callable[[str], None]) -> list[Path]:
+    """Fetch binary packages of Debian into a folder, and return their paths. None of them is installed."""
+    from runner.sandbox.docker import debian_pool  # noqa: PLC0415 - as above
+
+    return debian_pool.fetch_all(pinned, into, say)
+
+
 def install_wheels(pins: Iterable[str], into: Path) -> None:
     """Install the packages that these lines of a lock pin, and no others, as plain folders. Nothing is built."""
     from uv import find_uv_bin  # noqa: PLC0415 - needed only to fetch
