@@ -7,7 +7,7 @@ import hashlib
 import os
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from runner.archives import unpack
@@ -23,14 +23,22 @@ GO = Path(WHEELS, "go", "bin", "go")
 
 def npm_package(package: str, version: str, wanted: str, javascript: Path, into: Path) -> None:
     """Unpack an npm package of this integrity, `sha512-..`, as it is published. None of its scripts run."""
+    npm_packages([(package, version, wanted, into)], javascript)
+
+
+def npm_packages(wanted: Sequence[tuple[str, str, str, Path]], javascript: Path) -> None:
+    """Unpack npm packages, each a name, a version, an integrity and a new folder, as `npm_package` does."""
     with tempfile.TemporaryDirectory() as folder:
         npm = [str(javascript / NODE), str(javascript / NPM)]
-        wanted_package = f"{packages.npm_name(package)}@{packages.npm_version(version)}"
-        run_client([*npm, "pack", "--silent", "--ignore-scripts", "--", wanted_package], folder)
-        (packed,) = Path(folder).glob("*.tgz")
-        integrity = base64.b64encode(hashlib.sha512(packed.read_bytes()).digest()).decode()
-        check_digest(f"sha512-{integrity}", wanted, package)
-        unpack(packed, into, without_top=True)
+        names = [
+            f"{packages.npm_name(name)}@{packages.npm_version(version)}" for name, version, _, _ in wanted
+        ]
+        files = run_client([*npm, "pack", "--silent", "--ignore-scripts", "--", *names], folder).split()
+        for (name, _, integrity, into), file in zip(wanted, files, strict=True):
+            packed = Path(folder, file)
+            found = base64.b64encode(hashlib.sha512(packed.read_bytes()).digest()).decode()
+            check_digest(f"sha512-{found}", integrity, name)
+            unpack(packed, into, without_top=True)
 
 
 def debian_source(path: str, wanted: str, into: Path, say: Callable[[str], None]) -> None:
