@@ -7,13 +7,15 @@ the mode that Go had before modules, which Debian's own builds use too, `go list
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import shutil
 import tarfile
 import tempfile
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from runner.archives import unpack
@@ -185,14 +187,31 @@ def unpack_gocode(debs: Sequence[Path], into: Path) -> Path:
     whole = into / "whole.tar"
     with tarfile.open(whole, "w") as all_of_them:
         for package in debs:
-            (data := into / "data.tar").write_bytes(_data_of(package))
-            with tarfile.open(data) as members:
-                for member in members:
-                    if member.name.removeprefix("./").startswith(GOCODE):
-                        all_of_them.addfile(member, members.extractfile(member) if member.isreg() else None)
+            with _gocode(package) as (members, found):
+                for member in found:
+                    all_of_them.addfile(member, members.extractfile(member) if member.isreg() else None)
     unpack(whole, into / "tree")
     (into / "tree" / GOCODE).mkdir(parents=True, exist_ok=True)
     return into / "tree" / GOCODE
+
+
+def owners(debs: Sequence[Path]) -> dict[str, Path]:
+    """Return which package has a link, or the files of a folder, by its path in the tree of `unpack_gocode`."""
+    found = {}
+    for package in debs:
+        with _gocode(package) as (_, members):
+            for member in members:
+                place = PurePosixPath(member.name.removeprefix("./").removeprefix(GOCODE))
+                if not member.isdir():
+                    found[(place if member.issym() else place.parent).as_posix()] = package
+    return found
+
+
+@contextmanager
+def _gocode(package: Path) -> Iterator[tuple[tarfile.TarFile, list[tarfile.TarInfo]]]:
+    """Open a Debian package; yield its content, and the members of it that are Go source."""
+    with tarfile.open(fileobj=io.BytesIO(_data_of(package))) as members:
+        yield members, [member for member in members if member.name.removeprefix("./").startswith(GOCODE)]
 
 
 def _data_of(package: Path) -> bytes:

@@ -25,6 +25,8 @@ _GO_VERSION = re.compile(rf"v{_SEMANTIC}(\+incompatible)?", re.ASCII)
 _POOL = re.compile(r"pool(/[a-z0-9][A-Za-z0-9.+~-]*){3}/[A-Za-z0-9][A-Za-z0-9.+~_-]*", re.ASCII)
 _MARKER = re.compile(r"[ -\[\]-~]*")
 """Printable ASCII without backslashes, since a marker's parser turns escapes in literals into line ends."""
+_DEBIAN = re.compile(r"[a-z0-9][a-z0-9+.-]+", re.ASCII)
+_DEBIAN_VERSION = re.compile(r"[0-9][A-Za-z0-9.+~:-]*", re.ASCII)
 _DEB = re.compile(rf"(?P<path>{_POOL.pattern}\.deb) --hash=(?P<digest>{_HASH.pattern})", re.ASCII)
 _PLACE = re.compile(
     rf"(?P<path>node_modules/{_NPM.pattern}(/node_modules/{_NPM.pattern})*)(=(?P<name>{_NPM.pattern}))?"
@@ -96,6 +98,8 @@ go_module = _matching(_GO, "the path of a Go module")
 go_version = _matching(_GO_VERSION, "an exact version of a Go module, v1.2.3")
 debian_file = _matching(_POOL, "the path of a file in Debian's pool, pool/main/..")
 published_name = _matching(_NAMES, "a name of letters, digits, spaces and `.+@_-`")
+debian_name = _matching(_DEBIAN, "the name of a source package of Debian")
+debian_version = _matching(_DEBIAN_VERSION, "a version of a package of Debian")
 python_module = _matching(_MODULE, "the name of a Python module")
 
 
@@ -167,6 +171,7 @@ CHECKS: dict[str, tuple[Callable[[str], str], Callable[[str], str]]] = {
     "npm": (npm_name, npm_version),
     "go": (go_module, go_version),
     "debian": (debian_file, any_text),
+    "debian-source": (debian_name, debian_version),
 }
 """Kind of source -> functions that check the name and the version of its package."""
 

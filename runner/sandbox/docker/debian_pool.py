@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from runner.archives import unpack
 from runner.errors import FetchError, ImageError
 from runner.sandbox import tar_streams
 from runner.sandbox.docker import base_image, engine
@@ -13,8 +14,31 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 SCRIPT = Path(__file__).parent / "scripts" / "pool.sh"
+SOURCE_SCRIPT = Path(__file__).parent / "scripts" / "source.sh"
 FETCHED = "fetched"
 """Beginning of the names that the script gives the files; their number follows."""
+
+
+def fetch_source(name: str, version: str, into: Path, say: Callable[[str], None]) -> None:
+    """Fetch a source package and the libraries in Go that it may need into a new folder.
+
+    The folder gets the source's files, `libraries/*.deb`, and what apt says about them: `sources` and `packages`.
+    Raises as `fetch` does.
+    """
+    client = engine.connect()
+    base_image.ensure(client, say)
+    failure = f"the Debian source {name} {version} could not be fetched"
+    try:
+        with base_image.run_script(
+            client, base_image.tag(), SOURCE_SCRIPT, (name, version), failure
+        ) as container:
+            stream, _ = container.get_archive(f"{base_image.BUILD_DIR}/found.tar")
+            content = tar_streams.read_file(stream)
+    except ImageError as error:
+        raise FetchError(str(error)) from error
+    into.mkdir()
+    (packed := into.with_name(f"{into.name}.tar")).write_bytes(content or b"")
+    unpack(packed, into)
 
 
 def fetch(path: str, digest: str, into: Path, say: Callable[[str], None]) -> Path:
