@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 PARTS = ("task.toml", "instruction.md", "cases.jsonl")
 INSTALL = {"python": "pip install .", "javascript": "npm install -g .", "go": "go install ./..."}
 """Language -> command that installs a workspace, unless its task has another (section 2.1.2)."""
+INSTALL_ONLINE = INSTALL | {"javascript": "npm install && npm install -g ."}
+"""The same with an index: npm links a folder into the system, and fetches what it requires only if asked before."""
 ONLINE = "_online"
 """Ending of the name of a dataset with that profile."""
 EASY, MEDIUM = 1500, 4000
@@ -150,9 +152,10 @@ class CliToolBench(Record):
             check_prompt(instruction, tool.tool)
         read_cases(folder / "cases.jsonl", tool.classes, tool.tool if self.check_names else None)
         environment = self._environment(tool.language)
-        install = tool.install or INSTALL[tool.language]
+        is_online = self.profile == "online"
+        install = tool.install or (INSTALL_ONLINE if is_online else INSTALL)[tool.language]
         shaping = [task.digest, identity(tool.reference, tool.tool), install, self.verifier.shaping]
-        if self.profile == "online":
+        if is_online:
             configured = self.indexes.get(tool.language, ())
             instruction += (said := note(tool.language))
             shaping += [
