@@ -37,7 +37,9 @@ from runner.benchmarks.cli_tool_bench.construction.schema import (
     read_schema,
 )
 from runner.benchmarks.cli_tool_bench.construction.scrubbing import Brand
-from runner.benchmarks.sources.registries import Package, look_up, reference
+from runner.benchmarks.sources.published_package import Package
+from runner.benchmarks.sources.references import fetch_context
+from runner.benchmarks.sources.registries import look_up, reference
 from runner.files import write_atomically
 from runner.records import Record
 
@@ -121,12 +123,13 @@ class Making:
         return self._write(described, classes, context, source, brand)
 
     def _package(self) -> Package:
-        recipe = self.recipe
+        recipe, dataset = self.recipe, self.shop.dataset
+        client = partial(fetch_context, dataset.images, cache=dataset.verifier.cache, say=self.shop.say)
         return self.steps.get(
             "package",
             [recipe.source, recipe.package, recipe.version],
             Package,
-            lambda: look_up(recipe.source, recipe.package, recipe.version, None, self.shop.say),
+            lambda: look_up(recipe.source, recipe.package, recipe.version, client, self.shop.say),
         )
 
     def _command(self, package: Package) -> str:

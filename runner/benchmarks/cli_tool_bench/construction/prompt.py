@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from runner.benchmarks.cli_tool_bench.construction.golden import GoldenClass
-from runner.benchmarks.cli_tool_bench.construction.recipe import Language
+from runner.benchmarks.cli_tool_bench.construction.recipe import INSTALL, Language
 from runner.records.cases import FILES_ROOT, CaseResult
 
-INSTALLED = {"python": "pip install .", "javascript": "npm install -g .", "go": "go install ./..."}
 WRITTEN_IN = {"python": "Python 3", "javascript": "JavaScript for Node.js", "go": "Go"}
 TEMPLATE = """\
 # {tool}
@@ -44,7 +43,7 @@ def compose(
     return TEMPLATE.format(
         tool=tool,
         language=WRITTEN_IN[language],
-        install=INSTALLED[language],
+        install=INSTALL[language],
         context=context.strip(),
         help="\n\n".join(f"{_block(f'$ {command}', page)}" for command, page in pages.items()),
         folder=FILES_ROOT,
