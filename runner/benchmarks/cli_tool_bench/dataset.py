@@ -153,7 +153,7 @@ class CliToolBench(Record):
         if self.check_names:
             check_prompt(instruction, tool.tool)
         read_cases(folder / "cases.jsonl", tool.classes, tool.tool if self.check_names else None)
-        environment = self._environment(tool.language)
+        environment = self.environment(tool.language)
         is_online = self.profile == "online"
         install = tool.install or (INSTALL_ONLINE if is_online else INSTALL)[tool.language]
         shaping = [task.digest, identity(tool.reference, tool.tool), install, self.verifier.shaping]
@@ -191,7 +191,7 @@ class CliToolBench(Record):
             }
         )
 
-    def _environment(self, language: str) -> Environment:
+    def environment(self, language: str) -> Environment:
         """Return the environment in which tools of a language are written and installed.
 
         Raises `TaskError` if there is none.

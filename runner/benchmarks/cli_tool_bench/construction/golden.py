@@ -26,7 +26,7 @@ CASES = 50
 """Cases of a class (section 2.2.2)."""
 FEWEST = 40
 """Fewest steady cases with which a class is kept."""
-AT_ONCE = 60
+AT_ONCE = 54
 """Cases that are looked at together; more only if these do not suffice."""
 MOST_QUOTED = 1_500
 LONGEST_STDOUT = 2_000
