@@ -19,6 +19,7 @@ from runner.benchmarks.cli_tool_bench.construction.rejections import RejectedErr
 from runner.benchmarks.cli_tool_bench.construction.selection import Finished
 from runner.benchmarks.cli_tool_bench.construction.steps import Steps
 from runner.benchmarks.cli_tool_bench.dataset import CliToolBench, ToolTask
+from runner.benchmarks.cli_tool_bench.indexes import CALLED
 from runner.benchmarks.sources.published_package import Package
 from runner.benchmarks.sources.references import fetch_context
 from runner.benchmarks.sources.registries import look_up
@@ -78,7 +79,7 @@ class Curation:
             "description": package.description,
             "license": package.license,
             "build_files": package.build_files,
-            "purity": package.languages.get(language) if package.languages else None,
+            "purity": package.languages.get(CALLED[language], 0.0) if package.languages else None,
         }
         missing = {key: value for key, value in said.items() if getattr(candidate, key) in ("", None, ())}
         return candidate.model_copy(update=missing)
