@@ -169,7 +169,7 @@ def test_a_package_of_npm_is_installed_with_what_it_requires(
     script = f"echo '{{\"a\":1}}' > x && echo '{{\"a\":2}}' > y && ({TOOL} x y || true)"
     assert installed(made, "javascript", script) == ' {\n-  "a": 1\n+  "a": 2\n }\n'.replace('"', "")
     lacking = made.model_copy(update={"requires": made.requires[1:]})
-    with pytest.raises(ConfigError, match="it needs @ewoudenberg/difflib, and no line"):
+    with pytest.raises(ConfigError, match="json-diff needs @ewoudenberg/difflib, and no line"):
         fetch(lacking, TOOL, Path(), client, print, tmp_path)
 
 
