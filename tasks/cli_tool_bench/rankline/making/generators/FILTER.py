@@ -8,9 +8,9 @@ def option(draw: Draw) -> str:
     """Return one range or two, at times with another option."""
     ranges = []
     for _ in range(draw.choice((1, 1, 1, 2))):
-        low = draw.choice((draw.integer(-20, 20), draw.number(-3, 9, 1), 0))
+        low = draw.choice((draw.integer(0, 12), draw.number(-3, 9, 1), draw.integer(-20, 0), 0, 1))
         ranges.append(
-            f"{draw.choice(('-f', '--filter'))} {low} {round(low + draw.choice((1, 5, 12.5, 40, 1000)), 2)}"
+            f"{draw.choice(('-f', '--filter'))} {low} {round(low + draw.choice((3, 8, 12.5, 40, 1000)), 2)}"
         )
     return " ".join(ranges) + draw.choice(
         ("", "", " -t float", " -s", " -t real", " -r", " -e 2", " -t f --noexp")

@@ -3,7 +3,11 @@
 from _sheets import Sheet, call, odd, wrong
 from fuzz import Case, Draw
 
-OPTIONS = ("--disable-newline-between-rules", "--disable-newline", "--disable-n",)
+OPTIONS = (
+    "--disable-newline-between-rules",
+    "--disable-newline",
+    "--disable-n",
+)
 OTHERS = ("", "", "", "", " -s 2", " -n", " -b expand", " -t")
 
 

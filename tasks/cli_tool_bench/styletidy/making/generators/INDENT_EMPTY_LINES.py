@@ -3,7 +3,11 @@
 from _sheets import Sheet, call, odd, wrong
 from fuzz import Case, Draw
 
-OPTIONS = ("--indent-empty-lines", "--indent-empty", "--indent-e",)
+OPTIONS = (
+    "--indent-empty-lines",
+    "--indent-empty",
+    "--indent-e",
+)
 OTHERS = ("", "", "", "", " -s 2", " -n", " -b expand", " -t")
 
 
