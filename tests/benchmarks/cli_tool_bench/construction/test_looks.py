@@ -58,6 +58,13 @@ def boundary(draw):
 def error(draw):
     return Case(f"{draw.tool} {draw.word()}less {draw.integer()}")
 """
+VERDICT = """\
+import json, os
+case = {"dimension": "common", "command": "tally x", "negative": False}
+with open("cases.json", "w") as file:
+    json.dump([case], file)
+os._exit(0)
+"""
 BRAND = Brand.of("tally", ["Ada Example"], [], [])
 
 
@@ -162,11 +169,7 @@ def test_the_same_seed_draws_the_same_cases_and_another_does_not(generators: Gen
         (GENERATOR.replace("{draw.tool}", "true"), "does not call 'tally'"),
         (GENERATOR.replace("Case(", "dict(command="), "must return a Case"),
         (GENERATOR.replace("{draw.word()}less", "\\0"), "NUL"),
-        (
-            "import json\njson.dump([{'dimension': 'common', 'command': 'tally x', 'negative': False}],"
-            " open('cases.json', 'w'))\nimport os\nos._exit(0)\n",
-            "negative",
-        ),
+        (VERDICT, "negative"),
     ],
     ids=[
         "forks",
@@ -192,7 +195,7 @@ def test_a_hostile_or_broken_generator_is_a_reason_and_harms_nothing(
 
 @pytest.mark.parametrize("source", ["not python(", "x = 1", "def common(draw): pass", "\0"])
 def test_a_file_that_is_no_generator_is_refused_before_it_runs(source: str) -> None:
-    with pytest.raises(ValueError, match="it is not Python|it has no function"):
+    with pytest.raises(ValueError, match=r"it is not Python|it has no function"):
         check_source(source)
 
 
