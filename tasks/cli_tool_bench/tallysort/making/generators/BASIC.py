@@ -21,7 +21,10 @@ def boundary(draw):
         text = draw.choice(("", "\n", "\n\n", " \n", "\t\n 3\n\n", "3"))
         return Case(f"{draw.tool} < empty.txt", {"empty.txt": text})
     if kind == "huge":
-        made = [f"{draw.word()}{draw.letters(draw.integer(1, 40), '0123456789')}" for _ in range(draw.integer(2, 8))]
+        made = [
+            f"{draw.word()}{draw.letters(draw.integer(1, 40), '0123456789')}"
+            for _ in range(draw.integer(2, 8))
+        ]
         return given(draw, "", made + ["9" * 40, "1" + "0" * 40])
     word = draw.word()
     made = [word + "0" * draw.integer(0, 4) + str(draw.integer(1, 3)) for _ in range(draw.integer(4, 10))]

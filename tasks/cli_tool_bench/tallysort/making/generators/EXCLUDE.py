@@ -10,7 +10,10 @@ def common(draw):
     """Return a case that drops numbers which occur, and others."""
     if draw.chance(0.35):
         entries = decimals(draw)
-        numbers = [draw.choice(("1", "2.5", "-1", "10", "0.5", "300", "1e2", str(draw.integer(0, 30)))) for _ in range(draw.integer(1, 4))]
+        numbers = [
+            draw.choice(("1", "2.5", "-1", "10", "0.5", "300", "1e2", str(draw.integer(0, 30))))
+            for _ in range(draw.integer(1, 4))
+        ]
         extra = draw.choice((" -t float", " -t r", " -s", "", " -t f --noexp"))
     else:
         entries = plain(draw)
@@ -24,8 +27,16 @@ def common(draw):
 
 def boundary(draw):
     """Return a case with unusual numbers or entries."""
-    number = draw.choice(("0", "-0", "2.0", "1e1", "nan", "inf", "-1", " 3", "1_0", "3.", ".5", "٣", "007", "1e400"))
-    return given(draw, f"--exclude={draw.choice((number, number))}".replace(" ", "") + draw.choice(("", " -t float", " -s", " -e 2")), draw.choice((mixed, plain, decimals))(draw), draw.choice(("input", "pipe")))
+    number = draw.choice(
+        ("0", "-0", "2.0", "1e1", "nan", "inf", "-1", " 3", "1_0", "3.", ".5", "٣", "007", "1e400")
+    )
+    return given(
+        draw,
+        f"--exclude={draw.choice((number, number))}".replace(" ", "")
+        + draw.choice(("", " -t float", " -s", " -e 2")),
+        draw.choice((mixed, plain, decimals))(draw),
+        draw.choice(("input", "pipe")),
+    )
 
 
 def error(draw):
@@ -33,4 +44,6 @@ def error(draw):
     if draw.chance(0.25):
         return wrong(draw, f"{draw.choice(FLAG)} {draw.integer(1, 20)}")
     bad = draw.choice((draw.word(), "1,5", "0x10", "''", "1-2", "--", "5a", "1..2", "²"))
-    return Case(f"{draw.tool} {draw.choice(FLAG)} {bad} < list.txt", {"list.txt": "\n".join(plain(draw, 5)) + "\n"})
+    return Case(
+        f"{draw.tool} {draw.choice(FLAG)} {bad} < list.txt", {"list.txt": "\n".join(plain(draw, 5)) + "\n"}
+    )

@@ -17,9 +17,46 @@ def common(draw):
 def boundary(draw):
     """Return a case with numbers of unusual form."""
     word = draw.word()
-    odd = [*("1.2.3", "1.2.10", "1..5", "5.", ".5", "-.5", "+.5", "--5", "+-5", "1e", "1e+", "1e5.5", "1E5", "0x1F", "1e309", "-1e309", "nan", "inf", "-0", "½", "1½", "²", "1_000", "1,5", "1,000"), f"{word}-1", f"{word}--1", f"{word}1.50", f"{word}1.5"]
+    odd = [
+        *(
+            "1.2.3",
+            "1.2.10",
+            "1..5",
+            "5.",
+            ".5",
+            "-.5",
+            "+.5",
+            "--5",
+            "+-5",
+            "1e",
+            "1e+",
+            "1e5.5",
+            "1E5",
+            "0x1F",
+            "1e309",
+            "-1e309",
+            "nan",
+            "inf",
+            "-0",
+            "½",
+            "1½",
+            "²",
+            "1_000",
+            "1,5",
+            "1,000",
+        ),
+        f"{word}-1",
+        f"{word}--1",
+        f"{word}1.50",
+        f"{word}1.5",
+    ]
     entries = draw.sample(odd, draw.integer(5, 14)) if draw.chance(0.7) else mixed(draw)
-    return given(draw, f"{draw.choice(FLAG)}{draw.choice((' ', ' ', '='))}{draw.choice(KINDS)}".replace("-t=", "-t "), entries, "input")
+    return given(
+        draw,
+        f"{draw.choice(FLAG)}{draw.choice((' ', ' ', '='))}{draw.choice(KINDS)}".replace("-t=", "-t "),
+        entries,
+        "input",
+    )
 
 
 def error(draw):

@@ -16,11 +16,46 @@ def boundary(draw):
     """Return a case with paths of unusual form."""
     word = draw.word()
     odd = [
-        *(f"{word}/", f"{word} (1)/", f"{word} (10)/", f"{word} (2)/x", f"{word}.txt", f"{word} (1).txt", f"{word}.a.b.c"),
-        *(f"{word}.tar.gz", f"{word}.1.5", f"{word}.1.15", f".{word}", f"..{word}", f"/{word}", f"//{word}", f"///{word}"),
-        *(f"./{word}", f"a/./{word}", f"a//{word}", f"a/../{word}", ".", "..", "/", "", f"{word}.", f"{word}.x.x", "日本/3.ü", "日本/20.ü"),
+        *(
+            f"{word}/",
+            f"{word} (1)/",
+            f"{word} (10)/",
+            f"{word} (2)/x",
+            f"{word}.txt",
+            f"{word} (1).txt",
+            f"{word}.a.b.c",
+        ),
+        *(
+            f"{word}.tar.gz",
+            f"{word}.1.5",
+            f"{word}.1.15",
+            f".{word}",
+            f"..{word}",
+            f"/{word}",
+            f"//{word}",
+            f"///{word}",
+        ),
+        *(
+            f"./{word}",
+            f"a/./{word}",
+            f"a//{word}",
+            f"a/../{word}",
+            ".",
+            "..",
+            "/",
+            "",
+            f"{word}.",
+            f"{word}.x.x",
+            "日本/3.ü",
+            "日本/20.ü",
+        ),
     ]
-    return given(draw, draw.choice(FLAG), draw.sample(odd, draw.integer(4, 14)), draw.choice(("input", "pipe", "arguments")))
+    return given(
+        draw,
+        draw.choice(FLAG),
+        draw.sample(odd, draw.integer(4, 14)),
+        draw.choice(("input", "pipe", "arguments")),
+    )
 
 
 def error(draw):

@@ -4,7 +4,21 @@ from fuzz import Case, quote
 
 UNITS = ("kg", "m", "px", "s", "%", "")
 SEPARATORS = ("-", "_", " ", "", ".", "v", "#")
-UNICODE = ("größe 2", "größe 10", "ﬁ 3", "é10", "e\u03019", "日本3", "日本12", "²x", "x½", "٣ items", "x٢٠", "🙂 4", "🙂 11")
+UNICODE = (
+    "größe 2",
+    "größe 10",
+    "ﬁ 3",
+    "é10",
+    "e\u03019",
+    "日本3",
+    "日本12",
+    "²x",
+    "x½",
+    "٣ items",
+    "x٢٠",
+    "🙂 4",
+    "🙂 11",
+)
 
 
 def plain(draw, count=0):
@@ -41,7 +55,9 @@ def decimals(draw, count=0, signs=True, exponents=True):
         )
         if exponents and draw.chance(0.4):
             value += draw.choice(("e2", "e-1", "E3", "e+1", "e1", "e"))
-        made.append(f"{draw.choice(words)}{draw.choice((' ', '', '=', ' ('))}{sign}{value}{draw.choice(UNITS)}")
+        made.append(
+            f"{draw.choice(words)}{draw.choice((' ', '', '=', ' ('))}{sign}{value}{draw.choice(UNITS)}"
+        )
     return made
 
 
@@ -52,11 +68,22 @@ def paths(draw, count=0):
     made = []
     for _ in range(count or draw.integer(6, 14)):
         folder = draw.choice(folders)
-        folder += draw.choice(("", "", f" ({draw.integer(1, 12)})", str(draw.integer(1, 12)), f"-{draw.integer(1, 3)}"))
+        folder += draw.choice(
+            ("", "", f" ({draw.integer(1, 12)})", str(draw.integer(1, 12)), f"-{draw.integer(1, 3)}")
+        )
         lead = draw.choice(("", "", "/", "./", "../"))
         middle = draw.choice(("", "", "", f"part{draw.integer(1, 20)}/", "sub/", "/"))
-        name = draw.choice(names) + draw.choice(("", str(draw.integer(1, 30)), f" ({draw.integer(1, 12)})", f"_{draw.integer(1, 9)}.{draw.integer(1, 20)}"))
-        extension = draw.choice((".txt", ".txt", ".tar.gz", ".csv", "", ".7z", ".backup", ".TXT", ".v2.tar.gz"))
+        name = draw.choice(names) + draw.choice(
+            (
+                "",
+                str(draw.integer(1, 30)),
+                f" ({draw.integer(1, 12)})",
+                f"_{draw.integer(1, 9)}.{draw.integer(1, 20)}",
+            )
+        )
+        extension = draw.choice(
+            (".txt", ".txt", ".tar.gz", ".csv", "", ".7z", ".backup", ".TXT", ".v2.tar.gz")
+        )
         made.append(f"{lead}{folder}/{middle}{name}{extension}")
     return made
 
@@ -90,7 +117,10 @@ def given(draw, options, entries, style=""):
         second = text[len(first) :]
         return Case(f"cat one.txt two.txt | {draw.tool}{options}", {"one.txt": first, "two.txt": second})
     if style == "output":
-        return Case(f"{draw.tool}{options} < {name} > sorted.out && head -n {draw.integer(1, 4)} sorted.out", {name: text})
+        return Case(
+            f"{draw.tool}{options} < {name} > sorted.out && head -n {draw.integer(1, 4)} sorted.out",
+            {name: text},
+        )
     if draw.chance(0.15):
         text = text.removesuffix("\n")
     elif draw.chance(0.1):
