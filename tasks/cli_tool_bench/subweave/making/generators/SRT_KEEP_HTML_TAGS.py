@@ -1,6 +1,6 @@
 """HTML tags that stay as they are."""
 
-from _cues import cues, document, failing, run, stamp, strange, tagged, vtt
+from _cues import cues, failing, run, stamp, strange, tagged, vtt
 from fuzz import Case, quote
 
 FLAG = "--srt-keep-html-tags"
