@@ -159,7 +159,7 @@ def invalid(draw, options=""):
             f"-s {draw.number(1, 5)}x",
             f"-H {draw.word()}",
             f"-p {length + 1} -s 2",
-            f"-s 2 -H 2",
+            "-s 2 -H 2",
             "-l x",
             "--limit",
             "8 extra",
