@@ -18,14 +18,16 @@ def common(draw):
     """Return a case that undoes what was masked, or takes a text as masked."""
     salt, kept = salted(draw), draw.choice(KEPT)
     if draw.chance(0.5):
-        hidden = f"{draw.tool} -i plain.cfg -o masked.cfg -a {salt}{kept}"
-        return Case(
-            f"{hidden} && {draw.tool} -i masked.cfg -o back.cfg {draw.choice(FLAG)} {salt}{kept}"
-            + draw.choice(("", " && cmp plain.cfg back.cfg", " && tail -n 2 back.cfg"))
-            .replace(" && cmp", "; cmp")
-            .replace("back.cfg; cmp plain.cfg back.cfg", "back.cfg"),
-            {"plain.cfg": config(draw, v6=0.5)},
+        mask = f"{draw.tool} -i plain.cfg -o masked.cfg -a {salt}{kept}"
+        back = f"{draw.tool} -i masked.cfg -o back.cfg {draw.choice(FLAG)} {salt}{kept}"
+        shown = draw.choice(
+            (
+                "",
+                " && tail -n 2 back.cfg",
+                " && if cmp -s plain.cfg back.cfg; then echo same; else echo other; fi",
+            )
         )
+        return Case(f"{mask} && {back}{shown}", {"plain.cfg": config(draw, v6=0.5)})
     options = f"{draw.choice(FLAG)} {salt}{kept}"
     if draw.chance(0.15):
         return run(draw, options, "", more=folder(draw, lambda: config(draw)))
