@@ -22,7 +22,7 @@ def option(draw: Draw) -> str:
             (
                 f"--lines-between-queries {draw.integer(1, 5)}",
                 f"--lines-between-queries={draw.integer(2, 6)}",
-                f"--lines {draw.integer(2, 4)}",
+                f"--lines-between-queries {draw.integer(2, 4)}",
                 "--lines-between-queries 2 -u",
                 "--lines-between-queries 3 -t",
             )

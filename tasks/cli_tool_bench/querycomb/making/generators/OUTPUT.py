@@ -8,7 +8,7 @@ from fuzz import Case, Draw, quote
 
 def option(draw: Draw, file: str) -> str:
     """Return the option in one of its forms, with others at times."""
-    form = draw.choice(("-o {}", "--output {}", "--output={}", "-o{}", "-u -o {}", "-o {} -t", "--out {}"))
+    form = draw.choice(("-o {}", "--output {}", "--output={}", "-o{}", "-u -o {}", "-o {} -t", "-l sql -o {}"))
     return form.format(quote(file))
 
 

@@ -18,7 +18,7 @@ WRONG: tuple[str, ...] = (
 
 def option(draw: Draw) -> str:
     """Return the option in one of its forms, with others at times."""
-    return draw.choice((("-t", "--tab-indent", "-t", "--tab-indent", "-t -u", "--tab", "-tu")))
+    return draw.choice((("-t", "--tab-indent", "-t", "--tab-indent", "-t -u", "--tab-indent -l sql", "-tu")))
 
 
 def common(draw: Draw) -> Case:

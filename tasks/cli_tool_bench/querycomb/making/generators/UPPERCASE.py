@@ -11,7 +11,7 @@ WRONG: tuple[str, ...] = ("-u=1", "-u --bogus", "-U", "--uppercase=yes", "-u -l 
 def option(draw: Draw) -> str:
     """Return the option in one of its forms, with others at times."""
     return draw.choice(
-        (("-u", "--uppercase", "-u", "--uppercase", "-u -i 4", "-u -t", "-u -l sql", "--upper"))
+        (("-u", "--uppercase", "-u", "--uppercase", "-u -i 4", "-u -t", "-u -l sql", "--uppercase -i 3"))
     )
 
 
