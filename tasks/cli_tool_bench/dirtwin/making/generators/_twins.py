@@ -132,7 +132,9 @@ def failing(draw: Draw, options: str, prep: str = "", wrong: tuple[str, ...] = (
     kind = draw.integer(0, 5)
     missing = f"{draw.word()}-{draw.letters(3)}"
     if kind <= 1:
-        files[f"{first.strip('./')}/{missing}"] = "only here"
+        files[f"{first.strip('./')}/ZZ-{draw.integer(100, 999)}/ZZ"] = (
+            "only here"  # no pattern hides this folder
+        )
         return Case(f"{draw.tool} {options} {first} {second}", files, prep)
     if kind == 2:
         return Case(
