@@ -38,6 +38,8 @@ NEEDED = {
     ("job", "spec_inventory"): "job.path={folder}",
     ("model", "cassette"): "model.path={folder}",
     ("job", "import_cli_tool_bench"): "job.root={folder} job.references={folder} job.path={folder}",
+    ("job", "make_cli_task"): "job.path={folder}",
+    ("job", "curate_cli_tools"): "job.path={folder}",
 }
 """Option -> the values that its user must give; `folder` holds a recording."""
 OWN_TESTS = {

@@ -55,7 +55,7 @@ class Candidate(Record):
 class Filters(Record):
     """The five criteria of section 2.1.1; null or an empty list switches one off."""
 
-    stars: int | None = 10
+    stars: int | None = Field(default=10, ge=0)
     """Smallest number of stars that does not suffice."""
     purity: float | None = Field(default=0.6, ge=0, le=1)
     """Largest share of the primary language that does not suffice."""
