@@ -28,6 +28,15 @@ NOT_PUBLIC = tuple(
     )
 )
 """Networks that some version of Python takes for public."""
+INNER = tuple(map(ipaddress.ip_network, ("100.64.0.0/10", "fc00::/7")))
+"""Private networks that `ipaddress` does not call private in every version of Python."""
+METADATA = tuple(
+    map(
+        ipaddress.ip_network,
+        ("168.63.129.16/32", "192.0.0.0/24", "100.100.100.200/32", "fd00:ec2::/32"),
+    )
+)
+"""Addresses at which clouds hand out credentials; most others are link-local."""
 ISATAP = 0x5EFE
 """Marker between the bits of the network and the IPv4 address of a tunnel."""
 ISATAP_FLAGS = 0xFCFF
@@ -43,3 +52,19 @@ def is_public(address: Address) -> bool:
     flags, marker = int(address) >> 48 & 0xFFFF, int(address) >> 32 & 0xFFFF
     tunnelled = marker == ISATAP and not flags & ISATAP_FLAGS
     return address.is_global and address in UNICAST and address.scope_id is None and not tunnelled
+
+
+def is_inner(address: Address) -> bool:
+    """Return whether an address may be a server in a private network of this machine's user.
+
+    An address of a machine itself, of its link, of a group or of a cloud's metadata is none, and neither is an IPv6
+    address that stands for another one.
+    """
+    if any(address in network for network in METADATA if network.version == address.version):
+        return False
+    if any(address in network for network in INNER if network.version == address.version):
+        return True
+    if isinstance(address, ipaddress.IPv6Address):
+        return False
+    odd = address.is_loopback or address.is_link_local or address.is_multicast or address.is_reserved
+    return address.is_private and not odd and int(address) >> 24 != 0

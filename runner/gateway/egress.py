@@ -25,11 +25,12 @@ from tempfile import TemporaryDirectory
 from typing import Literal, Self
 
 from runner.errors import GatewayError
-from runner.gateway.addresses import Address, is_public
+from runner.gateway.addresses import Address, is_inner, is_public
 from runner.gateway.name_server import Lookups
 from runner.gateway.sockets import GATEWAY_SOCKET, listen
 from runner.records import EgressAttempt, Record
-from runner.sandbox.inside import DNS_SOCKET, EGRESS_SOCKET, GATEWAY_PORT
+from runner.sandbox import certificates
+from runner.sandbox.inside import AUTHORITIES, DNS_SOCKET, EGRESS_SOCKET, GATEWAY_PORT
 from runner.sandbox.network import permits
 
 PORTS = frozenset({80, 443})
@@ -101,26 +102,48 @@ def outside(address: Address) -> bool:
     return is_public(address) and not _is_own(address)
 
 
+def near(address: Address) -> bool:
+    """Return whether an address belongs to the public internet or to a private network, and not to this machine."""
+    return (is_public(address) or is_inner(address)) and not _is_own(address)
+
+
 @contextmanager
-def egress(hosts: tuple[str, ...], socket_dir: Path | None = None) -> Iterator[Egress]:
-    """Open a proxy in the folder of a trial's gateway, or in a new one. Raises `GatewayError`."""
+def egress(
+    hosts: tuple[str, ...], socket_dir: Path | None = None, trusted: tuple[str, ...] = ()
+) -> Iterator[Egress]:
+    """Open a proxy in the folder of a trial's gateway, or in a new one. Raises `GatewayError`.
+
+    For `trusted` hosts the folder also gets the certificates of this machine's authorities.
+    """
     with ExitStack() as stack:
         if socket_dir is None:
             # Two levels: the outer folder keeps other users of this machine out, the inner one is for sandboxes.
             socket_dir = Path(stack.enter_context(TemporaryDirectory(prefix="assay-"))) / "egress"
             socket_dir.mkdir()
             socket_dir.chmod(0o755)
-        yield stack.enter_context(Egress(socket_dir, hosts))
+        if trusted and (authorities := certificates.host_file()):
+            file = socket_dir / AUTHORITIES
+            stack.callback(file.unlink, missing_ok=True)
+            file.write_bytes(authorities.read_bytes())
+            file.chmod(0o644)
+        yield stack.enter_context(Egress(socket_dir, hosts, trusted=trusted))
 
 
 class Egress:
     """The proxy of one trial. A context manager; the server lives in its own thread."""
 
     def __init__(
-        self, folder: Path, hosts: tuple[str, ...], reachable: Callable[[Address], bool] = outside
+        self,
+        folder: Path,
+        hosts: tuple[str, ...],
+        reachable: Callable[[Address], bool] = outside,
+        trusted: tuple[str, ...] = (),
     ) -> None:
-        """`folder` is mounted into the sandbox; `hosts` are as in `sandbox.network`; `reachable` checks addresses."""
-        self.folder, self._hosts, self._reachable = folder, hosts, reachable
+        """`folder` is mounted into the sandbox; `hosts` are as in `sandbox.network`; `reachable` checks addresses.
+
+        Those of the hosts that are `trusted` may be at an address that is `near`.
+        """
+        self.folder, self._hosts, self._reachable, self._trusted = folder, hosts, reachable, trusted
         self._counts: Counter[tuple[str, int, Way, bool]] = Counter()
         self._lookups = Lookups(self._count_lookup)
         self._open_now = 0
@@ -211,7 +234,8 @@ class Egress:
             self._count(target.host, target.port, "proxy", allowed=False)
             raise RefusedError("403 Forbidden", f"{target.name} is not among this trial's allowed hosts.")
         found = await self._resolve(target)
-        addresses = [address for address in found if self._reachable(address)]
+        reachable = near if permits(self._trusted, target.host) else self._reachable
+        addresses = [address for address in found if reachable(address)]
         self._count(target.host, target.port, "proxy", allowed=bool(addresses) or not found)
         if found and not addresses:
             raise RefusedError("403 Forbidden", f"{target.name} is at an address that no sandbox may reach.")

@@ -155,6 +155,26 @@ class ChangedPrograms(Record):
     """The first of their paths, in alphabetical order."""
 
 
+class EgressAttempt(Record):
+    """A machine's use of the network beyond its model.
+
+    This is a request at the proxy, a lookup of a name, or a number of connections and packets to bare addresses, which
+    lead nowhere.
+    """
+
+    host: str
+    """Name or address as asked for. `(others)` stands for all beyond the first 256, `(unreadable)` for lookups of
+    anything that is not a host's name, `(addresses)` for all bare addresses, of which only the number is known."""
+    port: int
+    """Port; 53 for a lookup, 0 if unknown."""
+    way: Literal["proxy", "dns", "direct"] = "proxy"
+    """Place where it was noticed: the proxy, a lookup, or packets to bare addresses."""
+    allowed: bool
+    """Whether the proxy may reach it. A lookup is always answered that there is no such name."""
+    count: int
+    """Requests or questions (one lookup asks two, for both kinds of address). In a flood not all are counted."""
+
+
 class Verdict(Record):
     """The verifier's judgement of the final workspace."""
 
@@ -183,6 +203,8 @@ class Verdict(Record):
     """Artifacts, or parts of them, that did not travel to a separate verifier: the first 50 paths."""
     programs: ChangedPrograms | None = None
     """Changed programs; None where the tests ran in a machine that the agent never touched."""
+    egress: tuple[EgressAttempt, ...] = ()
+    """Network use of the installation of the agent's work, where the task allows it hosts."""
     again: Verdict | None = None
     """The second verdict, if one was asked for (`dataset.verifier.again`). Never a part of the reward."""
 
@@ -221,26 +243,6 @@ class Retry(Record):
     runner died."""
     wall_seconds: float = 0.0
     """Wall seconds from its start to its end."""
-
-
-class EgressAttempt(Record):
-    """A rollout's use of the network beyond its model.
-
-    This is a request at the proxy, a lookup of a name, or a number of connections and packets to bare addresses, which
-    lead nowhere.
-    """
-
-    host: str
-    """Name or address as asked for. `(others)` stands for all beyond the first 256, `(unreadable)` for lookups of
-    anything that is not a host's name, `(addresses)` for all bare addresses, of which only the number is known."""
-    port: int
-    """Port; 53 for a lookup, 0 if unknown."""
-    way: Literal["proxy", "dns", "direct"] = "proxy"
-    """Place where it was noticed: the proxy, a lookup, or packets to bare addresses."""
-    allowed: bool
-    """Whether the proxy may reach it. A lookup is always answered that there is no such name."""
-    count: int
-    """Requests or questions (one lookup asks two, for both kinds of address). In a flood not all are counted."""
 
 
 AXES = ("agent", "model", "dataset", "budget")
@@ -314,9 +316,11 @@ class TrialRecord(TrialName):
     * entrypoint_ended: the image's ENTRYPOINT did not start again where the tests ran.
     * forged_results: a hidden suite's judge was tampered with.
     * image_built_instead_of_pulled: see `Image.note`.
+    * install_egress_refused: see `Verdict.egress`.
     * memory_raised: the task allows less than its agent needs, and the rollout had `memory_mb`.
     * no_model_call: the agent never called its model.
     * no_verdict: tests ended without a usable reward, which counts as failed.
+    * online_profile: installations could reach a package index (`dataset.profile=online`).
     * out_of_memory: the kernel killed a process of the rollout for lack of memory.
     * programs_changed, programs_unknown: see `Verdict.programs`.
     * time_limit_cut: the budget's wall clock is shorter than the task's own limit.

@@ -41,6 +41,10 @@ class Environment(Record):
     """Network that the task declares. `sandbox.network=task` obeys it; the other modes override it."""
     allowed_hosts: tuple[str, ...] = ()
     """Hosts that the network `allowlist` lets through; see `sandbox.network`."""
+    trusted_hosts: tuple[str, ...] = Field(default=(), exclude=True)
+    """Hosts among them that this machine's user named, or this machine's own clients. They may lie in a private
+    network, and the sandbox is given the certificates of this machine's authorities. They appear in no digest: other
+    machines have other ones."""
     healthcheck: Healthcheck | None = None
     """Check of the machine before the agent starts; None checks nothing."""
     digest: str = ""

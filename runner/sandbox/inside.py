@@ -25,6 +25,8 @@ BASE_URL = f"http://127.0.0.1:{GATEWAY_PORT}"
 EGRESS_SOCKET = "egress.sock"
 """Socket of the proxy to allowed hosts, in `GATEWAY_DIR`."""
 EGRESS_PORT = 4181
+AUTHORITIES = "ca.crt"
+"""File in `GATEWAY_DIR` with the certificates of the host's authorities, for sandboxes with trusted hosts."""
 DNS_SOCKET = "dns.sock"
 """Socket of the service that records name lookups, in `GATEWAY_DIR`."""
 RESOLVER = "127.0.0.11"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from runner.errors import ConfigError
 from runner.protocols import DrivingAgent
 from runner.resources import ROOT
+from runner.sandbox.local import LocalSandboxes
 
 if TYPE_CHECKING:
     from runner.protocols import SandboxProvider
@@ -47,6 +48,16 @@ def check_model(cell: Cell) -> None:
         load(cell.model.policy)
 
 
+def _check_hosts(trial: PlannedTrial, sandbox: SandboxProvider) -> None:
+    """Raise `ConfigError` if the sandbox does not give a task its package index, and nothing beyond it."""
+    trusted = trial.task.environment.trusted_hosts
+    if trusted and (sandbox.network != "task" or isinstance(sandbox, LocalSandboxes)):
+        raise ConfigError(
+            f"dataset={trial.cell.dataset.name}: dataset.profile=online needs sandbox=docker and sandbox.network=task, "
+            f"where a proxy leads to {', '.join(trusted)} and nowhere else."
+        )
+
+
 def check_trials(trials: Iterable[PlannedTrial], sandbox: SandboxProvider) -> None:
     """Raise `ConfigError` when these trials cannot be run as they are configured.
 
@@ -58,6 +69,7 @@ def check_trials(trials: Iterable[PlannedTrial], sandbox: SandboxProvider) -> No
         check_model(cell)
     for trial in trials:
         agent = trial.cell.agent
+        _check_hosts(trial, sandbox)
         if isinstance(agent, DrivingAgent) and (reason := agent.refusal(trial.task)):
             raise ConfigError(f"agent={agent.name} dataset={trial.cell.dataset.name}: {reason}")
     bundles = [trial.cell.agent.bundle for trial in trials]

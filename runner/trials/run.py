@@ -236,7 +236,8 @@ def _open_egress(run: TrialRun, session: Session | None) -> Egress | None:
         return None
     from runner.gateway.egress import egress  # noqa: PLC0415 - as above
 
-    return run.stack.enter_context(egress(hosts, session.socket_dir if session else None))
+    trusted = run.trial.task.environment.trusted_hosts
+    return run.stack.enter_context(egress(hosts, session.socket_dir if session else None, trusted))
 
 
 def _guarded(

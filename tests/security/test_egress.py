@@ -90,6 +90,20 @@ def test_a_plain_request_is_passed_on_without_what_was_the_proxys(
     assert ask(proxy("localhost"), head).endswith(f"/a?b localhost:{site} None")
 
 
+def test_only_a_trusted_host_may_lie_in_a_private_network(
+    tmp_path: Path, site: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And even that is never this machine."""
+    request = f"CONNECT localhost:{site} HTTP/1.1"
+    with Egress(tmp_path, ("localhost",), trusted=("localhost",)) as server:
+        assert ask(server, request).startswith("HTTP/1.1 403 ")
+    monkeypatch.setattr(module, "near", lambda _: True)
+    with Egress(tmp_path, ("localhost",), trusted=("other.example",)) as server:
+        assert ask(server, request).startswith("HTTP/1.1 403 ")
+    with Egress(tmp_path, ("localhost",), trusted=("localhost",)) as server:
+        assert ask(server, f"{request}\n\nGET / HTTP/1.1\nConnection: close").startswith("HTTP/1.1 200 ")
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -96,3 +96,23 @@ def test_no_form_of_a_private_address_is_outside(form: str, network: str) -> Non
         pair = f"{int(address) >> 16:x}:{int(address) & 0xFFFF:x}"
         inverted = f"{(int(address) >> 16) ^ 0xFFFF:x}:{(int(address) & 0xFFFF) ^ 0xFFFF:x}"
         assert not is_public(ipaddress.ip_address(form.format(address, pair, inverted)))
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["10.0.0.5", "172.17.0.2", "192.168.1.9", "203.0.113.80", "100.64.0.9", "fd12::5", "93.184.216.34"],
+)
+def test_a_trusted_host_may_lie_in_a_private_network(address: str) -> None:
+    assert egress.near(ipaddress.ip_address(address))
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("127.0.0.1", "127.8.8.8", "0.0.0.0", "0.1.2.3", "::1", "::", "::ffff:10.0.0.5", "64:ff9b::a00:5"),
+        *("169.254.169.254", "168.63.129.16", "192.0.0.192", "100.100.100.200", "fd00:ec2::254", "fe80::1"),
+        *("224.0.0.1", "255.255.255.255", "240.0.0.1", "ff02::1", "2002:a00:5::1"),
+    ],
+)
+def test_not_even_a_trusted_host_is_this_machine_or_hands_out_credentials(address: str) -> None:
+    assert not egress.near(ipaddress.ip_address(address))

@@ -15,8 +15,9 @@ from runner.benchmarks.nl2repo import upstream
 from runner.benchmarks.nl2repo.jobs.make_task import MakeNl2RepoTask
 from runner.benchmarks.nl2repo.upstream import Source, fetch_upstream
 from runner.benchmarks.project_setup.projects import Project, digest_of
-from runner.benchmarks.sources import packages, references, sdists
-from runner.benchmarks.sources.references import Reference, install_wheels
+from runner.benchmarks.sources import go_modules, node_modules, packages, references, sdists
+from runner.benchmarks.sources.clients import install_wheels
+from runner.benchmarks.sources.references import Reference
 from runner.benchmarks.sources.sdists import sdist_digest
 from runner.benchmarks.sources.task_files import copy_tree, tree_digest
 from runner.errors import ConfigError, TaskError
@@ -309,8 +310,8 @@ def test_the_entry_of_a_reference_moves_nothing_of_this_machine(tmp_path: Path, 
 def test_a_go_module_vendors_no_folder_of_this_machine() -> None:
     module = {"Replace": [{"Old": {"Path": "a.example/b"}, "New": {"Path": "../../../root/private"}}]}
     with pytest.raises(ConfigError, match=r"replaces a\.example/b by a folder"):
-        references._check_replacements(module)
-    references._check_replacements({"Replace": None})
+        go_modules.check_replacements(module)
+    go_modules.check_replacements({"Replace": None})
 
 
 @pytest.mark.parametrize(
@@ -320,7 +321,7 @@ def test_an_odd_package_json_is_an_error_with_a_sentence(tmp_path: Path, content
     if content is not None:
         (tmp_path / "package.json").write_text(content)
     with pytest.raises(ConfigError, match=r"package\.json"):
-        references._package_json(tmp_path)
+        node_modules.package_json(tmp_path)
 
 
 # --- folders and archives in a task's folder --------------------------------------------------------------------------

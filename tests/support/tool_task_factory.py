@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from runner.benchmarks.cli_tool_bench.dataset import CliToolBench
 from runner.benchmarks.cli_tool_bench.verifier import DifferentialVerifier
@@ -116,12 +116,20 @@ def furnished(cache: Path, common: Path, *others: str) -> Path:
     return cache
 
 
-def tool_dataset(root: Path, cache: Path, *, images: Path | None = None, **verifier: Any) -> CliToolBench:
+def tool_dataset(
+    root: Path,
+    cache: Path,
+    *,
+    images: Path | None = None,
+    profile: Literal["sealed", "online"] = "sealed",
+    **verifier: Any,
+) -> CliToolBench:
     """Return the dataset of every task below `root`."""
     return CliToolBench(
         name="made",
         root=root,
         images=images or ROOT / "tasks" / "cli_tool_bench" / "images",
         build_args={"BASE": "assay-base"},
+        profile=profile,
         verifier=DifferentialVerifier.model_validate({"cache": cache, "limits": PATIENT, **verifier}),
     )

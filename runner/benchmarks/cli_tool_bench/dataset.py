@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from runner.benchmarks.cli_tool_bench.case_file import check_prompt, read_cases
 from runner.benchmarks.cli_tool_bench.construction.made import UNREVIEWED, Made, is_reviewed
+from runner.benchmarks.cli_tool_bench.construction.recipe import INSTALL
+from runner.benchmarks.cli_tool_bench.indexes import Language, find, note, opened
 from runner.benchmarks.cli_tool_bench.verifier import DifferentialTest, DifferentialVerifier
 from runner.benchmarks.sources.references import Reference, context, fetch, fetch_context, identity, solution
 from runner.benchmarks.sources.task_files import (
@@ -32,8 +34,10 @@ if TYPE_CHECKING:
     from runner.report.blocks import Sections
 
 PARTS = ("task.toml", "instruction.md", "cases.jsonl")
-INSTALL = {"python": "pip install .", "javascript": "npm install -g .", "go": "go install ./..."}
-"""Language -> command that installs a workspace, unless its task has another (section 2.1.2)."""
+INSTALL_ONLINE = INSTALL | {"javascript": "npm install && npm install -g ."}
+"""The same with an index: npm links a folder into the system, and fetches what it requires only if asked before."""
+ONLINE = "_online"
+"""Ending of the name of a dataset with that profile."""
 EASY, MEDIUM = 1500, 4000
 """Lines of reference code up to which a task is easy, and below which it is medium (section 2.4, Table 1)."""
 
@@ -80,7 +84,21 @@ class CliToolBench(Record):
     answers_in_reach: Literal["refuse", "flag"] = "refuse"
     """Treatment of a trial whose reference lies in the agent's bundle, the runtime or the image
     (`runner.sweeps.answers_in_reach`)."""
+    profile: Literal["sealed", "online"] = "sealed"
+    """Whether the agent and installations may reach the package index of the task's language. Cases never have a
+    network. online is another dataset: its name ends so, and so do its trials' keys differ."""
+    indexes: dict[Language, tuple[str, ...]] = {}
+    """Language -> its index: addresses, and names of other hosts that serve its files. A language that is not named has
+    the index that this machine's own clients use."""
     verifier: DifferentialVerifier
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_the_profile(cls, fields: Any) -> Any:
+        """Give the name its ending, so that no cell of one profile is taken for one of the other."""
+        if isinstance(fields, dict) and fields.get("profile") == "online":
+            return fields | {"name": f"{str(fields.get('name')).removesuffix(ONLINE)}{ONLINE}"}
+        return fields
 
     @classmethod
     def report_sections(cls) -> Sections:
@@ -103,9 +121,12 @@ class CliToolBench(Record):
         return [self._task(folder) for folder in chosen]
 
     def prepare(self, say: Callable[[str], None]) -> None:
-        """Fetch every task's reference and the contents of images. Raises `ConfigError` if a download fails."""
+        """Fetch every task's reference and the contents of images. Raises `ConfigError` if a download fails.
+
+        No index need be known: the contents of images are what tells the default ones.
+        """
         cache = self.verifier.cache
-        for task in self.tasks():
+        for task in self.model_copy(update={"profile": "sealed"}).tasks():
             if not task.refused:
                 tool = read_toml(task.directory / "task.toml", ToolTask)
                 fetch_context(self.images, tool.language, cache, say)
@@ -133,11 +154,22 @@ class CliToolBench(Record):
             check_prompt(instruction, tool.tool)
         read_cases(folder / "cases.jsonl", tool.classes, tool.tool if self.check_names else None)
         environment = self._environment(tool.language)
-        install = tool.install or INSTALL[tool.language]
-        shaping = [task.digest, identity(tool.reference, tool.tool), install]
+        is_online = self.profile == "online"
+        install = tool.install or (INSTALL_ONLINE if is_online else INSTALL)[tool.language]
+        shaping = [task.digest, identity(tool.reference, tool.tool), install, self.verifier.shaping]
+        if is_online:
+            configured = self.indexes.get(tool.language, ())
+            instruction += (said := note(tool.language))
+            shaping += [
+                self.profile,
+                configured,
+                said,
+            ]  # not this machine's own index: a mirror has the same packages
+            index = find(tool.language, configured, context(self.images, tool.language, cache))
+            environment = opened(environment, tool.language, index)
         return task.model_copy(
             update={
-                "digest": digest([*shaping, self.verifier.shaping]),
+                "digest": digest(shaping),
                 "instruction": instruction,
                 "environment": environment,
                 "agent_timeout_seconds": tool.agent_timeout_seconds,
@@ -145,7 +177,10 @@ class CliToolBench(Record):
                 "flags": () if tool.made is None or is_reviewed(folder) else (UNREVIEWED,),
                 "verifier": VerifierSpec(mode="separate", timeout_seconds=self.verifier.install_seconds),
                 "payload": DifferentialTest(
-                    cases=folder / "cases.jsonl", install=install, reference=tool.reference.size
+                    cases=folder / "cases.jsonl",
+                    install=install,
+                    reference=tool.reference.size,
+                    profile=self.profile,
                 ),
                 "solution": (there := solution(tool.reference, tool.tool, cache)),
                 "answer": Answer(

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from functools import cache, partial
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -24,25 +25,29 @@ from metrics import differential as metric
 from runner.benchmarks.cli_tool_bench import valid_cases
 from runner.benchmarks.cli_tool_bench.case_file import read_cases
 from runner.benchmarks.cli_tool_bench.comparison import Comparison, without_nan
+from runner.benchmarks.cli_tool_bench.installation import WORKSPACE, Installed, install
 from runner.benchmarks.cli_tool_bench.reference_runs import ReferenceRun, References
 from runner.benchmarks.cli_tool_bench.semantic import SemanticJudge, identity
 from runner.benchmarks.cli_tool_bench.side_by_side import SideBySide, run_or_report_lost, run_side_by_side
 from runner.errors import MachineError, SpoiledMachine, TaskError, VerifierError, WorkspaceTooLarge
 from runner.files import code_digest, write_atomically
-from runner.records import ErrorInfo, ExecSpec, Image, Judge, Record, SandboxSpec, Task, Verdict
+from runner.records import EgressAttempt, ErrorInfo, Image, Judge, Record, Task, Verdict
 from runner.records.cases import Case, CaseLimits, CaseResult, CaseSide, How
 from runner.sandbox.cases import inside
-from runner.sandbox.network import allowed
 from runner.terminal.escaping import printable
 from runner.trials.workspace import measure
 
 if TYPE_CHECKING:
     from runner.protocols import SandboxProvider, Submission
 
-WORKSPACE = "/workspace"
-"""Folder in which either side's source is installed."""
+ATTEMPTS = "installations.json"
+"""File with the attempts of each side's installation to use a network, beside the trial's record."""
 DETAILS = "differential.json"
 """File with the outcome of each case, beside the trial's record."""
+ONLINE, REFUSED = "online_profile", "install_egress_refused"
+"""Flags of verdicts: installations could reach a package index; the candidate's asked for another host."""
+Install = Callable[[tuple[Path, str], str], Installed]
+"""Function that installs a source, a path and its place, for one side; its image lives as long as the comparison."""
 
 
 class DifferentialTest(Record):
@@ -54,14 +59,8 @@ class DifferentialTest(Record):
     """Shell command that installs the tool in a workspace."""
     reference: dict[str, float] = {}
     """Sizes of the human-written tool, which become components of the verdict."""
-
-
-class Installed(NamedTuple):
-    """A side after its installation."""
-
-    image: Image | None
-    """None: the installation failed."""
-    output: str
+    profile: Literal["sealed", "online"] = "sealed"
+    """Whether installations may reach a package index (`CliToolBench.profile`)."""
 
 
 class DifferentialVerifier(Record):
@@ -113,6 +112,20 @@ class DifferentialVerifier(Record):
 
         Raises `VerifierError` if the reference itself is broken, `TaskError` if too few cases are valid.
         """
+        attempts: dict[str, list[EgressAttempt]] = defaultdict(list)
+        verdict = self._judge(submission, attempts)
+        if _payload(submission.task).profile == "sealed":
+            return verdict
+        text = json.dumps(
+            {side: [one.model_dump() for one in made] for side, made in attempts.items()}, indent=1
+        )
+        write_atomically(submission.folder / ATTEMPTS, text.encode())
+        own = tuple(attempts["candidate"])
+        flags = (ONLINE, REFUSED) if any(not one.allowed for one in own) else (ONLINE,)
+        return verdict.model_copy(update={"flags": (*verdict.flags, *flags), "egress": own})
+
+    def _judge(self, submission: Submission, attempts: dict[str, list[EgressAttempt]]) -> Verdict:
+        """Return the verdict. `attempts` takes what each side's installation asked a network for."""
         began = time.monotonic()
         task, sandboxes, folder = submission.task, submission.sandboxes, submission.folder
         test = _payload(task)
@@ -130,7 +143,7 @@ class DifferentialVerifier(Record):
                 mode="separate",
                 error=ErrorInfo.of(error, "verify"),
             )
-        comparison = self._compare(task, workspace, cases, sandboxes)
+        comparison = self._compare(task, workspace, cases, sandboxes, attempts)
         if self.judge and submission.ask:
             judge = SemanticJudge(self.judge, self.cache, submission.ask)
             comparison = comparison.with_verdicts(judge.verdicts(comparison.questions.values()))
@@ -150,13 +163,23 @@ class DifferentialVerifier(Record):
         return counts.refusal(self.valid_share) if counts else None
 
     def _compare(
-        self, task: Task, workspace: Path, cases: Sequence[Case], sandboxes: SandboxProvider
+        self,
+        task: Task,
+        workspace: Path,
+        cases: Sequence[Case],
+        sandboxes: SandboxProvider,
+        attempts: Mapping[str, list[EgressAttempt]],
     ) -> Comparison:
         """Run both sides, and compare them free from the influence of the clock."""
         with ExitStack() as stack:
-            candidate, results = self._run_candidate(task, workspace, cases, sandboxes, stack)
+
+            def installer(source: tuple[Path, str], side: str) -> Installed:
+                made = install(task, _payload(task).install, source, sandboxes, attempts[side])
+                return stack.enter_context(made)
+
+            candidate, results = self._run_candidate(task, workspace, cases, sandboxes, installer)
             how = results[0].how if results else None
-            installed = self.reference_image(task, sandboxes, stack)
+            installed = self.reference_image(task, installer)
             references = self.references(task, sandboxes, installed, how)
             reference = references.look_up(cases, how)
             self._check_counts(task, cases, reference)
@@ -172,12 +195,12 @@ class DifferentialVerifier(Record):
         workspace: Path,
         cases: Sequence[Case],
         sandboxes: SandboxProvider,
-        stack: ExitStack,
+        installer: Install,
     ) -> tuple[Installed, list[CaseResult] | None]:
-        """Install the candidate for as long as `stack` is open, and run its cases; None if nothing can run."""
+        """Install the candidate, and run its cases; None if nothing can run."""
         image, candidate = sandboxes.image(task.environment), Installed(None, "")
         try:
-            candidate = stack.enter_context(self._install(task, (workspace, "/"), image, sandboxes))
+            candidate = installer((workspace, "/"), "candidate")
             results = self.run(task, candidate.image, cases, sandboxes) if candidate.image else None
         except MachineError as error:
             # A workspace may be impossible to unpack, or its installation may break the machine. That is the agent's
@@ -188,16 +211,14 @@ class DifferentialVerifier(Record):
             return Installed(None, broken), None
         return candidate, results
 
-    def reference_image(
-        self, task: Task, sandboxes: SandboxProvider, stack: ExitStack
-    ) -> Callable[[], Image]:
-        """Return a function that installs the reference when first called, for as long as `stack` is open."""
-        source, image = (_reference_folder(task) / "source", WORKSPACE), sandboxes.image(task.environment)
+    def reference_image(self, task: Task, installer: Install) -> Callable[[], Image]:
+        """Return a function that installs the reference when first called."""
+        source = (_reference_folder(task) / "source", WORKSPACE)
 
         @cache
         def installed() -> Image:
             try:
-                side = stack.enter_context(self._install(task, source, image, sandboxes))
+                side = installer(source, "reference")
             except SpoiledMachine as error:  # not the agent's doing: its tool was never on this machine
                 raise VerifierError(f"The reference of {task.name} spoils its machine: {error}") from error
             if side.image is None:
@@ -217,7 +238,9 @@ class DifferentialVerifier(Record):
             return self.run(task, installed(), cases, sandboxes, how or "auto")
 
         image, folder = sandboxes.image(task.environment), _reference_folder(task)
-        shaping = [image.id, folder.name, _payload(task).install, self.limits.model_dump(), _engine()]
+        test = _payload(task)
+        shaping = [image.id, folder.name, test.install, self.limits.model_dump(), _engine()]
+        shaping += [test.profile] if test.profile == "online" else []
         return References.of(self.cache / "results", shaping, self.rules, run)
 
     def _compare_side_by_side(
@@ -263,36 +286,6 @@ class DifferentialVerifier(Record):
     def _counts(self, task: Task) -> Path:
         shaping = [task.digest, task.environment.digest, _engine()]
         return valid_cases.path_of(self.cache / "valid", shaping)
-
-    @contextmanager
-    def _install(
-        self, task: Task, source: tuple[Path, str], image: Image, sandboxes: SandboxProvider
-    ) -> Iterator[Installed]:
-        """Install `source`, a path and its place, in a fresh sandbox; the image lives as long as the context."""
-        spec = SandboxSpec(
-            name=f"{task.name}-install",
-            image=image,
-            environment=task.environment,
-            user="root",
-            network="open" if allowed(sandboxes, task.environment) is None else "none",
-        )
-        install = _payload(task).install
-        # A private workspace is not a failure: the tool is judged, not the umask under which it was written.
-        command = ExecSpec(
-            argv=("bash", "-c", f"chmod -R a+rX . && {install}"),
-            cwd=WORKSPACE,
-            user="root",
-            timeout_seconds=task.verifier.timeout_seconds,
-        )
-        with sandboxes.open(spec) as sandbox:
-            sandbox.put(*source)
-            result = sandbox.exec(command)
-            output = f"{result.stdout}{result.stderr}"
-            if result.exit_code == 0:
-                yield Installed(sandbox.snapshot(), output)
-            else:
-                ending = f"exit code {result.exit_code}" if result.ended == "exited" else result.ended
-                yield Installed(None, f"{output}\n`{install}` ended with {ending}")
 
     def run(
         self,

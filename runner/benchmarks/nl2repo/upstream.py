@@ -21,12 +21,8 @@ from pydantic import Field, model_validator
 
 from runner.benchmarks.nl2repo.suite import HIDDEN, SUITE, Suite, covered, packaging
 from runner.benchmarks.sources import packages
-from runner.benchmarks.sources.references import (
-    SOLVE,
-    check_digest,
-    install_wheels,
-    new_folder,
-)
+from runner.benchmarks.sources.clients import check_digest, install_wheels
+from runner.benchmarks.sources.references import SOLVE, new_folder
 from runner.benchmarks.sources.sdists import sdist_source
 from runner.benchmarks.sources.task_files import copy_tree, digest, short, tree_digest
 from runner.records import Record

@@ -21,14 +21,8 @@ from runner.archives import unpack, unpacked_size
 from runner.benchmarks.project_setup.deliverables import DOCKERFILE, PROJECT
 from runner.benchmarks.sources import packages
 from runner.benchmarks.sources.checkouts import list_files
-from runner.benchmarks.sources.references import (
-    check_digest,
-    debian_source,
-    fetch_context,
-    file_digest,
-    new_folder,
-    npm_package,
-)
+from runner.benchmarks.sources.clients import check_digest, debian_source, file_digest, npm_package
+from runner.benchmarks.sources.references import fetch_context, new_folder
 from runner.benchmarks.sources.sdists import sdist_source
 from runner.benchmarks.sources.task_files import digest, short, tree_digest
 from runner.errors import ConfigError, TaskError

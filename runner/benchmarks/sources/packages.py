@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import InvalidName, canonicalize_name
@@ -24,6 +25,15 @@ _GO_VERSION = re.compile(rf"v{_SEMANTIC}(\+incompatible)?", re.ASCII)
 _POOL = re.compile(r"pool(/[a-z0-9][A-Za-z0-9.+~-]*){3}/[A-Za-z0-9][A-Za-z0-9.+~_-]*", re.ASCII)
 _MARKER = re.compile(r"[ -\[\]-~]*")
 """Printable ASCII without backslashes, since a marker's parser turns escapes in literals into line ends."""
+_DEBIAN = re.compile(r"[a-z0-9][a-z0-9+.-]+", re.ASCII)
+_DEBIAN_VERSION = re.compile(r"[0-9][A-Za-z0-9.+~:-]*", re.ASCII)
+_DEB = re.compile(rf"(?P<path>{_POOL.pattern}\.deb) --hash=(?P<digest>{_HASH.pattern})", re.ASCII)
+_PLACE = re.compile(
+    rf"(?P<path>node_modules/{_NPM.pattern}(/node_modules/{_NPM.pattern})*)(=(?P<name>{_NPM.pattern}))?"
+    rf"@(?P<version>{_NPM_VERSION.pattern}) (?P<integrity>sha512-[A-Za-z0-9+/]{{86}}==)",
+    re.ASCII,
+)
+_NAMES = re.compile(r"[^\W_](?:[\w .+@-]*\w)?")
 _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
@@ -87,6 +97,9 @@ npm_version = _matching(_NPM_VERSION, "an exact version of an npm package")
 go_module = _matching(_GO, "the path of a Go module")
 go_version = _matching(_GO_VERSION, "an exact version of a Go module, v1.2.3")
 debian_file = _matching(_POOL, "the path of a file in Debian's pool, pool/main/..")
+published_name = _matching(_NAMES, "a name of letters, digits, spaces and `.+@_-`")
+debian_name = _matching(_DEBIAN, "the name of a source package of Debian")
+debian_version = _matching(_DEBIAN_VERSION, "a version of a package of Debian")
 python_module = _matching(_MODULE, "the name of a Python module")
 
 
@@ -111,17 +124,67 @@ def any_text(text: str) -> str:
     return text
 
 
+class Placed(NamedTuple):
+    """An npm package that lies in a folder of another one."""
+
+    path: str
+    """Folder relative to the other package, such as `node_modules/a/node_modules/@s/b`."""
+    name: str
+    """Name of the package. It differs from the folder's for an alias only."""
+    version: str
+    integrity: str
+
+
+class Deb(NamedTuple):
+    """A binary package of Debian."""
+
+    path: str
+    """Path below the mirror, `pool/..`."""
+    digest: str
+
+    @property
+    def name(self) -> str:
+        """Name of the package."""
+        return self.path.rpartition("/")[2].partition("_")[0]
+
+
+def npm_placed(line: str) -> Placed:
+    """Return the parts of a line `PATH@VERSION sha512-..`, or `PATH=NAME@VERSION sha512-..` for an alias."""
+    found = _PLACE.fullmatch(line)
+    if not found:
+        raise ValueError(f"{line[:200]!r} is not a line `node_modules/NAME@VERSION sha512-..`")
+    name = found["name"] or found["path"].rpartition("node_modules/")[2]
+    return Placed(found["path"], name, found["version"], found["integrity"])
+
+
+def deb(line: str) -> Deb:
+    """Return the parts of a line `pool/../NAME_VERSION_all.deb --hash=sha256:HEX`."""
+    found = _DEB.fullmatch(line)
+    if not found:
+        raise ValueError(f"{line[:200]!r} is not a line `pool/../NAME_VERSION_all.deb --hash=sha256:..`")
+    return Deb(found["path"], found["digest"])
+
+
 CHECKS: dict[str, tuple[Callable[[str], str], Callable[[str], str]]] = {
     "pypi": (python_name, python_version),
     "sdist": (python_name, python_version),
     "npm": (npm_name, npm_version),
     "go": (go_module, go_version),
     "debian": (debian_file, any_text),
+    "debian-source": (debian_name, debian_version),
 }
 """Kind of source -> functions that check the name and the version of its package."""
 
 
-def check_all(check: Callable[[str], str], texts: Iterable[str]) -> None:
+REQUIREMENTS: dict[str, tuple[Callable[[str], object], Callable[[str], str]]] = {
+    "pypi": (pin, lambda line: re.split(r"[^\w.-]", line)[0]),
+    "npm": (npm_placed, lambda line: npm_placed(line).name),
+    "debian": (deb, lambda line: deb(line).name),
+}
+"""Kind of source -> function that checks a line of its requirements, and one that returns the line's package."""
+
+
+def check_all(check: Callable[[str], object], texts: Iterable[str]) -> None:
     """Raise `ValueError` for the first text that one of the functions above does not accept."""
     for text in texts:
         check(text)

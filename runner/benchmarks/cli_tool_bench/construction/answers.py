@@ -107,25 +107,25 @@ class Answers:
         in the next attempt. Raises `RejectedError` when no attempt passes or nobody can write the answer.
         """
         file = self.folder / question.file
-        if not self.is_due(question):
+        if self._model is None or not self.is_due(question):
             return self._by_hand(file, question, check)
-        kept, fault = self._from_model(question, check)
+        kept, fault = self._from_model(self._model, question, check)
         if kept is None:
-            author = self._model.name if self._model else BY_HAND
-            reason = f"{question.file}: {author} failed {self._tries} times: {fault}"
+            reason = f"{question.file}: {self._model.name} failed {self._tries} times: {fault}"
             raise rejected(question.step, reason)
         write_atomically(file, kept.encode())
         return kept
 
-    def _from_model(self, question: Question, check: Callable[[str], str]) -> tuple[str | None, str]:
+    def _from_model(
+        self, model: AskModel, question: Question, check: Callable[[str], str]
+    ) -> tuple[str | None, str]:
         """Return what is kept of the first answer that passes, or None and the last fault."""
-        assert self._model is not None
         messages = [
             {"role": "system", "content": question.instruction},
             {"role": "user", "content": question.material},
         ]
         fault = ""
-        with self._model.conversation(question) as talk:
+        with model.conversation(question) as talk:
             for _ in range(self._tries):
                 answer = talk(messages)
                 try:
@@ -133,7 +133,7 @@ class Answers:
                 except ValueError as error:
                     fault = str(error)
                 else:
-                    self._note(question.file, Written(by=self._model.name, question=question.digest))
+                    self._note(question.file, Written(by=model.name, question=question.digest))
                     return kept, ""
                 messages += [
                     {"role": "assistant", "content": answer},
@@ -144,9 +144,7 @@ class Answers:
     def _by_hand(self, file: Path, question: Question, check: Callable[[str], str]) -> str:
         """Return the answer that lies there. Raises `RejectedError` for one that is missing or wrong."""
         try:
-            if file.stat().st_size > MOST_BYTES:
-                raise ValueError(f"it has more than {MOST_BYTES} bytes")
-            return check(file.read_text("utf-8"))
+            return check(_small_text(file))
         except FileNotFoundError:
             reason = f"{question.file} is missing: write it by hand, or name a model= that writes it"
         except (OSError, ValueError) as error:
@@ -172,6 +170,12 @@ class Answers:
         known = {**self._authors(), name: author}
         content = {key: value.model_dump() for key, value in sorted(known.items())}
         write_atomically(self.folder / PROVENANCE, (json.dumps(content, indent=1) + "\n").encode())
+
+
+def _small_text(file: Path) -> str:
+    if file.stat().st_size > MOST_BYTES:
+        raise ValueError(f"it has more than {MOST_BYTES} bytes")
+    return file.read_text("utf-8")
 
 
 def _is_answer(path: Path) -> bool:

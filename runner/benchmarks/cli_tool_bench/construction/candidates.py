@@ -1,4 +1,4 @@
-"""Candidates and their static filters (section 2.1.1). What a source does not say of a candidate is missing, not passed."""
+"""Candidates and their static filters (section 2.1.1). What nobody says of a candidate is missing, not passed."""
 
 from __future__ import annotations
 

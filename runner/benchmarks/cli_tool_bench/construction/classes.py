@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from pydantic import Field
 
-from runner.benchmarks.cli_tool_bench.construction.option_lines import is_standard
+from runner.benchmarks.cli_tool_bench.construction.help.option_lines import is_standard
 from runner.benchmarks.cli_tool_bench.construction.rejections import rejected
 from runner.benchmarks.cli_tool_bench.construction.schema import (
     Command,

@@ -1,7 +1,8 @@
 """Draw cases from a generator: an untrusted Python file that a model or a person wrote (section 2.2.2).
 
 It runs as a case of its own on a clean machine of the base image: without a network, under a case's limits, and with no
-file of the reference or of another generator in reach. What it prints is no verdict; the reference decides a case's sign.
+file of the reference or of another generator in reach. What it prints is no verdict: the reference decides a case's
+sign.
 """
 
 from __future__ import annotations

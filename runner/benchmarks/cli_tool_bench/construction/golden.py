@@ -133,12 +133,11 @@ def _flaw(result: CaseResult, brand: Brand) -> str:
 
 
 def _golden(drawn: Drawn, case: Case, result: CaseResult) -> GoldenCase:
-    assert result.exit_code is not None
     stdout = result.stdout if len(result.stdout) <= LONGEST_STDOUT else ""
     return GoldenCase(
         dimension=drawn.dimension,
         case=case,
-        exit_code=result.exit_code,
+        exit_code=result.exit_code or 0,  # only results that exited are kept
         stdout=stdout,
         stdout_digest=result.stdout_digest or hashlib.sha256(result.stdout.encode()).hexdigest(),
         changes=tuple(f"{one.change} {one.path} {one.digest or one.kind}" for one in result.changes),

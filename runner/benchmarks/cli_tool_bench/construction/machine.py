@@ -16,6 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from runner.benchmarks.cli_tool_bench.construction import moved_clock
+from runner.benchmarks.cli_tool_bench.construction.recipe import INSTALL
+from runner.benchmarks.cli_tool_bench.installation import Installed, install
+from runner.benchmarks.sources.references import identity
 from runner.errors import ConfigError
 from runner.records import Image
 from runner.records.cases import Case, CaseResult, CaseSide
@@ -63,9 +66,7 @@ class ReferenceMachine:
     @property
     def identity(self) -> list[str]:
         """What can change the behaviour of the reference, for the keys of steps."""
-        solution = self.task.solution
-        assert solution is not None
-        return [solution.name, self.task.environment.digest]
+        return [identity(self._reference, self._recipe.tool), self.task.environment.digest]
 
     @cached_property
     def task(self) -> Task:
@@ -99,7 +100,13 @@ class ReferenceMachine:
 
     @cached_property
     def _installed(self) -> Callable[[], Image]:
-        return self._dataset.verifier.reference_image(self.task, self._sandboxes, self._stack)
+        task = self.task
+
+        def installer(source: tuple[Path, str], _: str) -> Installed:
+            command = INSTALL[self._recipe.language]
+            return self._stack.enter_context(install(task, command, source, self._sandboxes, []))
+
+        return self._dataset.verifier.reference_image(task, installer)
 
     @cached_property
     def _box(self) -> CaseBox:

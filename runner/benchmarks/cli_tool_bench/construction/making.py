@@ -17,9 +17,9 @@ from runner.benchmarks.cli_tool_bench.construction import acceptance, golden, pr
 from runner.benchmarks.cli_tool_bench.construction.answers import BY_HAND, Answers
 from runner.benchmarks.cli_tool_bench.construction.classes import CommandClass, Unrolled, unroll
 from runner.benchmarks.cli_tool_bench.construction.drawing import LIBRARY, Draws, Generators, check_source
-from runner.benchmarks.cli_tool_bench.construction.golden import GoldenClass, golden_class
 from runner.benchmarks.cli_tool_bench.construction.entry import match
-from runner.benchmarks.cli_tool_bench.construction.help_pages import HelpTree, explore, read_pages
+from runner.benchmarks.cli_tool_bench.construction.golden import GoldenClass, golden_class
+from runner.benchmarks.cli_tool_bench.construction.help.pages import HelpTree, explore, read_pages
 from runner.benchmarks.cli_tool_bench.construction.machine import ReferenceMachine, table
 from runner.benchmarks.cli_tool_bench.construction.made import Made
 from runner.benchmarks.cli_tool_bench.construction.questions import (
@@ -37,7 +37,9 @@ from runner.benchmarks.cli_tool_bench.construction.schema import (
     read_schema,
 )
 from runner.benchmarks.cli_tool_bench.construction.scrubbing import Brand
-from runner.benchmarks.sources.registries import Package, look_up, reference
+from runner.benchmarks.sources.published_package import Package
+from runner.benchmarks.sources.references import fetch_context
+from runner.benchmarks.sources.registries import look_up, reference
 from runner.files import write_atomically
 from runner.records import Record
 
@@ -121,12 +123,13 @@ class Making:
         return self._write(described, classes, context, source, brand)
 
     def _package(self) -> Package:
-        recipe = self.recipe
+        recipe, dataset = self.recipe, self.shop.dataset
+        client = partial(fetch_context, dataset.images, cache=dataset.verifier.cache, say=self.shop.say)
         return self.steps.get(
             "package",
             [recipe.source, recipe.package, recipe.version],
             Package,
-            lambda: look_up(recipe.source, recipe.package, recipe.version, None, self.shop.say),
+            lambda: look_up(recipe.source, recipe.package, recipe.version, client, self.shop.say),
         )
 
     def _command(self, package: Package) -> str:
@@ -169,8 +172,9 @@ class Making:
             answered = read_schema(text, self.answers.author_of(question))
             named = answered.command.model_copy(update={"name": self.recipe.tool})
             answered = answered.model_copy(update={"command": named})
-            by_hand = read is None or answered.written_by == BY_HAND
-            return (answered if by_hand else merged(read, answered)).to_json()
+            if read is None or answered.written_by == BY_HAND:
+                return answered.to_json()
+            return merged(read, answered).to_json()
 
         return read_schema(self.answers.get(question, check))
 

@@ -35,7 +35,10 @@ _PRELOADED = {
 }
 ENV: dict[Language, dict[str, str]] = {"python": _PRELOADED, "javascript": _PRELOADED, "go": {}}
 """Environment of commands on such a machine."""
-_UNPACK = f"mkdir -p {PLACE} && dpkg-deb --fsys-tarfile /moved-clock/library.deb | tar -x -C {PLACE} --wildcards --strip-components=5 '*/libfaketime.so.1'"
+_UNPACK = (
+    f"mkdir -p {PLACE} && dpkg-deb --fsys-tarfile /moved-clock/library.deb"
+    f" | tar -x -C {PLACE} --wildcards --strip-components=5 '*/libfaketime.so.1'"
+)
 _COMPILE = f"""
 source=$(go env GOROOT)/src/time/time.go
 mkdir -p {PLACE}

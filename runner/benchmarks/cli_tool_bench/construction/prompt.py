@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from runner.benchmarks.cli_tool_bench.construction.golden import GoldenCase, GoldenClass
-from runner.benchmarks.cli_tool_bench.construction.recipe import Language
+from runner.benchmarks.cli_tool_bench.construction.golden import GoldenClass
+from runner.benchmarks.cli_tool_bench.construction.recipe import INSTALL, Language
 from runner.records.cases import FILES_ROOT, CaseResult
 
-INSTALLED = {"python": "pip install .", "javascript": "npm install -g .", "go": "go install ./..."}
 WRITTEN_IN = {"python": "Python 3", "javascript": "JavaScript for Node.js", "go": "Go"}
 TEMPLATE = """\
 # {tool}
@@ -44,7 +43,7 @@ def compose(
     return TEMPLATE.format(
         tool=tool,
         language=WRITTEN_IN[language],
-        install=INSTALLED[language],
+        install=INSTALL[language],
         context=context.strip(),
         help="\n\n".join(f"{_block(f'$ {command}', page)}" for command, page in pages.items()),
         folder=FILES_ROOT,
@@ -59,7 +58,7 @@ def _section(number: int, golden: GoldenClass) -> str:
         parts += ["After this preparation:", _block(case.prep)]
     set_ = "".join(f"{name}={value!r} " for name, value in case.env.items())
     parts.append(_block(f"$ {set_}{case.command}", golden.example_result.stdout))
-    return "\n\n".join([*parts, *_effects(golden.example, golden.example_result)])
+    return "\n\n".join([*parts, *_effects(golden.example_result)])
 
 
 def _files(files: Mapping[str, str]) -> Iterable[str]:
@@ -69,7 +68,7 @@ def _files(files: Mapping[str, str]) -> Iterable[str]:
             yield _block(text)
 
 
-def _effects(golden: GoldenCase, result: CaseResult) -> Iterable[str]:
+def _effects(result: CaseResult) -> Iterable[str]:
     for change in result.changes:
         path = change.path.removeprefix(f"{FILES_ROOT}/")
         if change.change == "deleted":

@@ -1,4 +1,4 @@
-"""The three questions to a model: schema, context, and a generator per class. README and help are data, never orders."""
+"""The three questions to a model: schema, context, and a generator per class. README and help are data only."""
 
 from __future__ import annotations
 
@@ -21,31 +21,32 @@ SCHEMA = """\
 You describe the interface of a command-line tool from its README and the help of all its levels.
 {fenced}
 Answer with one JSON object and nothing else: {{"written_by": "", "command": COMMAND}}.
-COMMAND: {{"name", "about", "runnable", "parameters": [PARAMETER], "constraints": [CONSTRAINT], "subcommands": [COMMAND]}};
-runnable is false for a command that only groups subcommands.
+COMMAND: {{"name", "about", "runnable", "parameters": [PARAMETER], "constraints": [CONSTRAINT],
+"subcommands": [COMMAND]}}; runnable is false for a command that only groups subcommands.
 PARAMETER: {{"names": ["-k", "--keep"], "kind": "flag", "option" or "argument", "type": "boolean", "string", "path",
-"integer", "number" or "choice", "required", "repeatable", "choices": [], "about"}}. A flag is boolean and takes no value; an
-argument has one name without dashes; choices belong to the type choice alone. about is one line.
-CONSTRAINT: {{"kind": "requires", "excludes" or "one_of", "parameters": ["--a", "--b"]}}; with requires the first needs the
-others.
-List every flag and option that the help shows, as it is spelt there, and none that it does not show. The most important
-parameters of a command come first.
+"integer", "number" or "choice", "required", "repeatable", "choices": [], "about"}}. A flag is boolean and takes no
+value; an argument has one name without dashes; choices belong to the type choice alone. about is one line.
+CONSTRAINT: {{"kind": "requires", "excludes" or "one_of", "parameters": ["--a", "--b"]}}; with requires the first
+needs the others.
+List every flag and option that the help shows, as it is spelt there, and none that it does not show. The most
+important parameters of a command come first.
 """
 CONTEXT = """\
-You describe what a command-line tool does, for somebody who will write it again without seeing it. Say in 120 to 400 words
-of your own what it reads, computes and writes: formats, defaults, rules, errors and exit codes, as far as the README says
-it and the help does not. Call the tool `{tool}`, and name no package, project, person, company, repository or address.
+You describe what a command-line tool does, for somebody who will write it again without seeing it. Say in 120 to 400
+words of your own what it reads, computes and writes: formats, defaults, rules, errors and exit codes, as far as the
+README says it and the help does not. Call the tool `{tool}`, and name no package, project, person, company, repository
+or address.
 {fenced}
 Answer with plain Markdown without headings, and nothing else.
 """
 GENERATOR = """\
 You write a generator of test cases for one class of commands of the command-line tool `{tool}`: {about}
-The file is Python 3.11 and has three functions, each of which returns one Case: `common(draw)`, normal usage that must end
-with exit code 0; `boundary(draw)`, empty and extreme inputs, Unicode and evil strings; `error(draw)`, which must end with
-another exit code: missing files, invalid values, unknown options. They are called many times and take everything random
-from `draw`; at least 60 cases must be distinct. Commands start in the folder of the case's files, on a machine without a
-network. Output must not depend on time, chance, or the machine. Every command calls `{tool}` and, unless it is an error,
-uses what the class is about; an implementation that passes all cases should have that right.
+The file is Python 3.11 and has three functions, each of which returns one Case: `common(draw)`, normal usage that must
+end with exit code 0; `boundary(draw)`, empty and extreme inputs, Unicode and evil strings; `error(draw)`, which must
+end with another exit code: missing files, invalid values, unknown options. They are called many times and take
+everything random from `draw`; at least 60 cases must be distinct. Commands start in the folder of the case's files, on
+a machine without a network. Output must not depend on time, chance, or the machine. Every command calls `{tool}` and,
+unless it is an error, uses what the class is about; an implementation that passes all cases should have that right.
 {fenced}
 The library that your file imports from:
 BEGIN library {token}

@@ -29,6 +29,12 @@ Domain = Literal[
 ]
 """The nine domains of Table 1, which are those of NL2Repo-Bench."""
 Language = Literal["python", "javascript", "go"]
+INSTALL: dict[Language, str] = {
+    "python": "pip install .",
+    "javascript": "npm install -g .",
+    "go": "go install ./...",
+}
+"""Language -> command that installs a workspace, unless its task has another (section 2.1.2)."""
 LANGUAGES: dict[str, Language] = {"pypi": "python", "npm": "javascript", "debian": "go", "go": "go"}
 """Source -> language of its tools."""
 

@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
-from runner.benchmarks.cli_tool_bench.construction.help_layout import defined
-from runner.benchmarks.cli_tool_bench.construction.option_lines import is_standard, shows
+from runner.benchmarks.cli_tool_bench.construction.help.layout import defined
+from runner.benchmarks.cli_tool_bench.construction.help.option_lines import is_standard, shows
 from runner.records import Record
 from runner.records.base import first_fault
 

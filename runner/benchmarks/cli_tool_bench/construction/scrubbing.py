@@ -31,7 +31,7 @@ class Brand(Record):
 
     @classmethod
     def of(cls, tool: str, words: Iterable[str], emails: Iterable[str], addresses: Iterable[str]) -> Brand:
-        """Return the brand of a tool; words in several parts (`@owner/name`, `First Last`) count in whole and in spellings."""
+        """Return the brand of a tool. Words in several parts (`@owner/name`, `First Last`) count in all spellings."""
         found = {spelling for word in words for spelling in _spellings(word)}
         found = {word for word in found if len(word) >= SHORTEST and word.lower() != tool.lower()}
         return cls(

@@ -40,7 +40,7 @@ LONGEST_QUESTION_TOKENS = 30_000
 
 
 class MakeCliTask(Job):
-    """Makes one task from each recipe, `PATH/<tool>/making/tool.yaml`. What is finished or written is not made again."""
+    """Makes a task from each recipe, `PATH/<tool>/making/tool.yaml`. What is finished or written is not made again."""
 
     plans: ClassVar[bool] = True
     path: Path

@@ -9,10 +9,12 @@ import pandas as pd
 from metrics import tool_bench
 from runner.benchmarks.cli_tool_bench.report import figures, tools
 from runner.benchmarks.cli_tool_bench.report.tools import of_tools
+from runner.benchmarks.cli_tool_bench.verifier import ONLINE
 from runner.report.blocks import Block, Column, Picture, Section, Sections, Table, Text, Value
 from runner.report.findings import Findings
 from runner.report.leaderboard import lines
 from runner.report.sections_scores import AGENT, MODEL, Measure, about, cell_table, figure
+from runner.report.verdict_conditions import has
 from runner.report.wording import number, short, span
 
 MEANING = {
@@ -24,6 +26,10 @@ MEANING = {
     "semantic_match": "exec, state, and an output of the same meaning, judged by a model",
 }
 """Score -> its meaning in a valid case. A task's score is the mean share of such cases over its classes (eqs. 3, 4)."""
+ONLINE_NOTE = (
+    "Datasets whose name ends in _online: the agent and installations could reach the package index of the language "
+    "(dataset.profile=online), so tools may have dependencies. Compare their scores only with each other."
+)
 _ENOUGH = 4
 """Fewest references of different size for a LOESS line."""
 
@@ -57,6 +63,7 @@ def overall(found: Findings) -> Section:
     blocks: list[Block] = [
         Table("Scores of the tools, best AMS first", columns, scores),
         Text(note),
+        *([Text(ONLINE_NOTE)] if has(found.trials, ONLINE).any() else []),
         cell_table("Half widths of the intervals 1.645·SD/√n over tasks, as in the paper", halves, values, found),
         *_averages(found, names, table),
     ]  # fmt: skip

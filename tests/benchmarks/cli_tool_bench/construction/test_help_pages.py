@@ -12,7 +12,8 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.benchmarks.cli_tool_bench.construction.help_pages import (
+from runner.benchmarks.cli_tool_bench.construction.help.page_text import PageParts, read_page
+from runner.benchmarks.cli_tool_bench.construction.help.pages import (
     HelpLimits,
     HelpPage,
     HelpTree,
@@ -21,7 +22,6 @@ from runner.benchmarks.cli_tool_bench.construction.help_pages import (
     plain,
     read_pages,
 )
-from runner.benchmarks.cli_tool_bench.construction.help_text import PageParts, read_page
 from runner.benchmarks.cli_tool_bench.construction.schema import Constraint, Parameter
 from runner.records.cases import CaseResult
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from runner.benchmarks.cli_tool_bench.construction.help_layout import Section
-from runner.benchmarks.cli_tool_bench.construction.option_lines import (
+from runner.benchmarks.cli_tool_bench.construction.help.layout import Section
+from runner.benchmarks.cli_tool_bench.construction.help.option_lines import (
     LONGEST_LINE,
     OptionLine,
     read_option_line,

@@ -14,8 +14,9 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from runner.benchmarks.cli_tool_bench.construction import schema
-from runner.benchmarks.cli_tool_bench.construction.help_layout import Section, divide, usage_forms
-from runner.benchmarks.cli_tool_bench.construction.help_tables import (
+from runner.benchmarks.cli_tool_bench.construction.help.layout import Section, divide, usage_forms
+from runner.benchmarks.cli_tool_bench.construction.help.option_lines import split_value
+from runner.benchmarks.cli_tool_bench.construction.help.tables import (
     LONGEST_ABOUT,
     Row,
     Table,
@@ -23,14 +24,13 @@ from runner.benchmarks.cli_tool_bench.construction.help_tables import (
     read_commands,
     read_options,
 )
-from runner.benchmarks.cli_tool_bench.construction.option_lines import split_value
-from runner.benchmarks.cli_tool_bench.construction.schema import Constraint, Parameter, ParameterType
-from runner.benchmarks.cli_tool_bench.construction.usage_lines import (
+from runner.benchmarks.cli_tool_bench.construction.help.usage_lines import (
     Usage,
     UsedArgument,
     argument_name,
     read_usage,
 )
+from runner.benchmarks.cli_tool_bench.construction.schema import Constraint, Parameter, ParameterType
 
 LONGEST_PAGE = 1 << 17
 """Characters of a page that are read."""

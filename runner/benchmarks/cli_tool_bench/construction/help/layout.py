@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from runner.benchmarks.cli_tool_bench.construction.option_lines import (
+from runner.benchmarks.cli_tool_bench.construction.help.option_lines import (
     LONGEST_LINE,
     SHORT_STANDARD,
     OptionLine,

@@ -13,7 +13,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from runner.benchmarks.cli_tool_bench.construction.help_text import PageParts, read_page
+from runner.benchmarks.cli_tool_bench.construction.help.page_text import PageParts, read_page
 from runner.benchmarks.cli_tool_bench.construction.schema import (
     COMMAND_NAME,
     DEPTH,

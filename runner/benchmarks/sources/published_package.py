@@ -1,0 +1,94 @@
+"""What a registry and a package's own files say about the package. What they do not say is empty."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal
+
+from runner.benchmarks.sources.sizes import NOT_THE_TOOL, files_of, languages, size
+from runner.records import Record
+
+Registry = Literal["pypi", "npm", "go", "debian"]
+LANGUAGE = {"pypi": "python", "npm": "javascript", "go": "go", "debian": "go"}
+"""Registry -> language of the tools that are taken from it."""
+BUILD_FILES = ("pyproject.toml", "setup.py", "setup.cfg", "package.json", "go.mod")
+_PERSON = re.compile(r"\s*(?P<name>[^<(]*?)\s*(?:<(?P<email>[^>]*)>)?\s*(?:\((?P<address>[^)]*)\))?\s*")
+
+
+class Package(Record):
+    """One version of a published package."""
+
+    source: Registry
+    package: str
+    """Name in the registry. debian: of the source package."""
+    version: str
+    digest: str
+    """As `Reference.digest`."""
+    path: str = ""
+    """debian: path of the tar file, `pool/..`."""
+    license: str = ""
+    """As it is declared. Names that have one SPDX identifier are given by it."""
+    description: str = ""
+    """One line."""
+    readme: str = ""
+    authors: tuple[str, ...] = ()
+    """Names of authors and maintainers."""
+    emails: tuple[str, ...] = ()
+    addresses: tuple[str, ...] = ()
+    """Home page, repository and the like."""
+    requires: tuple[str, ...] = ()
+    """As `Reference.requires`."""
+    commands: dict[str, str]
+    """Published name of a command -> its entry, as `Reference.entry`."""
+    build_files: tuple[str, ...] = ()
+    """Those of `BUILD_FILES` at the top of the source. For pypi this is the sdist."""
+    lines: int
+    """Lines of code as a reference counts them, without requirements."""
+    files: int
+    depth: int
+    languages: dict[str, float] = {}
+    """Language -> its share of the lines of code, the largest first."""
+
+
+def measures(folder: Path, language: str) -> dict[str, Any]:
+    """Return `lines`, `files`, `depth` and `languages` of a package's own files.
+
+    `dist/` counts where all of the code lies there, as it does in many packages of npm.
+    """
+
+    def is_about(path: PurePosixPath) -> bool:
+        return path.parts[0].endswith((".dist-info", ".data"))
+
+    for left_out in (NOT_THE_TOOL, NOT_THE_TOOL - {"dist"}):
+        found = size(files_of(folder, is_about), language, left_out)
+        if found["lines"]:
+            break
+    return {**found, "languages": languages(files_of(folder, is_about), left_out)}
+
+
+def build_files(folder: Path) -> tuple[str, ...]:
+    """Return the build files at the top of a source."""
+    return tuple(name for name in BUILD_FILES if (folder / name).is_file())
+
+
+def readme(folder: Path) -> str:
+    """Return the text of the README at the top of a source; empty if there is none."""
+    found = sorted(path for path in folder.glob("[Rr][Ee][Aa][Dd][Mm][Ee]*") if path.is_file())
+    return found[0].read_text("utf-8", "replace") if found else ""
+
+
+def people(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Return `authors`, `emails` and `addresses` of people written as `Name <email> (address)`."""
+    found = [match for text in texts if (match := _PERSON.fullmatch(text))]
+    return {
+        "authors": distinct(match["name"] for match in found),
+        "emails": distinct(match["email"] for match in found),
+        "addresses": distinct(match["address"] for match in found),
+    }
+
+
+def distinct(texts: Iterable[str | None]) -> tuple[str, ...]:
+    """Return the texts that are not empty, each once, in their order."""
+    return tuple(dict.fromkeys(text.strip() for text in texts if text and text.strip()))
