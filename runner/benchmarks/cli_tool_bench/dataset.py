@@ -17,6 +17,7 @@ from runner.benchmarks.cli_tool_bench.case_file import check_prompt, read_cases
 from runner.benchmarks.cli_tool_bench.construction.made import UNREVIEWED, Made, is_reviewed
 from runner.benchmarks.cli_tool_bench.construction.recipe import INSTALL
 from runner.benchmarks.cli_tool_bench.indexes import Language, find, note, opened
+from runner.benchmarks.cli_tool_bench.normalizers import MOST, Normalizer
 from runner.benchmarks.cli_tool_bench.verifier import DifferentialTest, DifferentialVerifier
 from runner.benchmarks.sources.references import Reference, context, fetch, fetch_context, identity, solution
 from runner.benchmarks.sources.task_files import (
@@ -56,6 +57,8 @@ class ToolTask(Record):
     classes: dict[str, str] = Field(min_length=1)
     """Command class -> its description."""
     reference: Reference
+    normalize: tuple[Normalizer, ...] = Field(default=(), max_length=MOST)
+    """Replacements in the stdout of both sides before outputs are compared, in their order."""
     made: Made | None = None
     """How the task was made; None: it was written whole by hand, or imported."""
 
@@ -181,6 +184,7 @@ class CliToolBench(Record):
                     install=install,
                     reference=tool.reference.size,
                     profile=self.profile,
+                    normalize=tool.normalize,
                 ),
                 "solution": (there := solution(tool.reference, tool.tool, cache)),
                 "answer": Answer(
