@@ -47,7 +47,7 @@ class _NotRead(Exception):  # noqa: N818 - says what happened
 
 
 class _TooMuch(Exception):  # noqa: N818 - says what happened
-    """A method takes more than `STEPS` to follow."""
+    """A script is nested too deeply, or its method takes more than `STEPS` to follow."""
 
 
 def read_masks(script: str, base: str) -> Masks:
@@ -56,11 +56,11 @@ def read_masks(script: str, base: str) -> Masks:
     Replacements of the base class alone are left out: they only remove ANSI escapes, which no comparison counts. Raises
     `TaskError` if a script is not Python.
     """
-    method, names = _find(script, "start.py")
-    if method is None:
-        return Masks((), ())
-    inherited, base_names = _find(base, "BaseRepoAdapter.py")
     try:
+        method, names = _find(script, "start.py")
+        if method is None:
+            return Masks((), ())
+        inherited, base_names = _find(base, "BaseRepoAdapter.py")
         theirs = _Reader(base_names, ()).read(inherited) if inherited else Masks((), ())
         found = _Reader(names, theirs.normalizers).read(method)
     except (_TooMuch, RecursionError):
@@ -241,11 +241,13 @@ class _Reader:
 def _find(script: str, name: str) -> tuple[ast.FunctionDef | None, dict[str, ast.expr]]:
     """Return the method that masks outputs, and the constants of the module and its classes.
 
-    Raises `TaskError` if the script is not Python.
+    Raises `TaskError` if the script is not Python, `_TooMuch` if it is nested too deeply.
     """
     try:
         module = ast.parse(script)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+    except (RecursionError, MemoryError) as error:
+        raise _TooMuch from error
+    except (SyntaxError, ValueError) as error:
         raise TaskError(f"{name} is not Python: {error}.") from error
     classes = [node for node in module.body if isinstance(node, ast.ClassDef)]
     parts = [part for node in classes for part in node.body]

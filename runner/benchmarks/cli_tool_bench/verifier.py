@@ -117,7 +117,7 @@ class DifferentialVerifier(Record):
         """
         attempts: dict[str, list[EgressAttempt]] = defaultdict(list)
         verdict = self._judge(submission, attempts)
-        if _payload(submission.task).profile == "sealed":
+        if payload(submission.task).profile == "sealed":
             return verdict
         text = json.dumps(
             {side: [one.model_dump() for one in made] for side, made in attempts.items()}, indent=1
@@ -131,7 +131,7 @@ class DifferentialVerifier(Record):
         """Return the verdict. `attempts` takes what each side's installation asked a network for."""
         began = time.monotonic()
         task, sandboxes, folder = submission.task, submission.sandboxes, submission.folder
-        test = _payload(task)
+        test = payload(task)
         cases = read_cases(test.cases)
         _reference_folder(task)  # fail before anything runs
         image = sandboxes.image(task.environment)
@@ -177,7 +177,7 @@ class DifferentialVerifier(Record):
         with ExitStack() as stack:
 
             def installer(source: tuple[Path, str], side: str) -> Installed:
-                made = install(task, _payload(task).install, source, sandboxes, attempts[side])
+                made = install(task, payload(task).install, source, sandboxes, attempts[side])
                 return stack.enter_context(made)
 
             candidate, results = self._run_candidate(task, workspace, cases, sandboxes, installer)
@@ -241,8 +241,8 @@ class DifferentialVerifier(Record):
             return self.run(task, installed(), cases, sandboxes, how or "auto")
 
         image, folder = sandboxes.image(task.environment), _reference_folder(task)
-        test = _payload(task)
-        shaping = [image.id, folder.name, test.install, self.limits.model_dump(), _engine()]
+        test = payload(task)
+        shaping: list[Any] = [image.id, folder.name, test.install, self.limits.model_dump(), _engine()]
         shaping += [test.profile] if test.profile == "online" else []
         shaping += [[rule.model_dump() for rule in test.normalize]] if test.normalize else []
         return References.of(self.cache / "results", shaping, self.rules, run)
@@ -268,7 +268,7 @@ class DifferentialVerifier(Record):
         found: dict[int, SideBySide] = {}
         with ExitStack() as stack:
             reference, candidate = (stack.enter_context(sandboxes.cases(side)) for side in sides)
-            rules = _payload(task).normalize
+            rules = payload(task).normalize
             runs = (reference.run, partial(run_or_report_lost, candidate))
             both = [partial(_run_normalized, run, rules) for run in runs]
             for index in moving:
@@ -308,7 +308,7 @@ class DifferentialVerifier(Record):
         side = CaseSide(name=name, image=image, limits=self.limits, lanes=self.lanes, how=how)
         with sandboxes.cases(side) as box:
             results = dict(stream(box, [self._prepare(case) for case in cases]))
-        return normalize([results[index] for index in range(len(cases))], _payload(task).normalize)
+        return normalize([results[index] for index in range(len(cases))], payload(task).normalize)
 
     def _prepare(self, case: Case) -> Case:
         """Return the case as it is run under these semantics."""
@@ -334,7 +334,7 @@ class DifferentialVerifier(Record):
         )
 
 
-def _payload(task: Task) -> DifferentialTest:
+def payload(task: Task) -> DifferentialTest:
     """Return the task's payload. Raises `VerifierError` if it has none of this benchmark."""
     if not isinstance(task.payload, DifferentialTest):
         raise VerifierError(f"{task.name} has no cases, which differential testing needs.")

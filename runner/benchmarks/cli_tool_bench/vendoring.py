@@ -1,0 +1,151 @@
+"""Make what a human-written tool requires a part of its source, so that it can be installed without a network.
+
+The package client of the tool's language runs on a machine of the image in which the tool will be installed, with the
+language's package index in reach and nothing else. What it adds is packed together with the clone's own files.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tarfile
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from runner.archives import unpack
+from runner.benchmarks.cli_tool_bench.installation import WORKSPACE, open_machine
+from runner.errors import ConfigError, TaskError, WorkspaceTooLarge
+from runner.records import Task, VerifierSpec
+
+if TYPE_CHECKING:
+    from runner.benchmarks.cli_tool_bench.dataset import CliToolBench
+    from runner.benchmarks.cli_tool_bench.indexes import Language
+    from runner.protocols import SandboxProvider
+    from runner.records import EgressAttempt
+
+MARK = ".vendored"
+"""Folder that only a source with its requirements has."""
+MAX_QUOTE = 2000
+_PIP = re.compile(r"\b(?:python3? -m )?pip3? install\b")
+_NO_WHEEL = re.compile(r"(?<=\s)(?:-e|--editable|-U|--upgrade|--user|--break-system-packages)\s+")
+"""Options of `pip install` that `pip wheel` lacks."""
+_BUILT = (
+    "node -e 'const b = require(`./package.json`).bin || {}; process.exit("
+    "Object.values(typeof b === `string` ? [b] : b).every(f => require(`fs`).existsSync(f)) ? 0 : 1)'"
+)
+"""Command that succeeds if all commands of an npm package are there, so that nothing need be built."""
+
+
+class Recipe(NamedTuple):
+    """How the requirements of a tool are fetched, and how it is installed with them."""
+
+    fetch: str
+    """Shell command, run in the tool's source with an index in reach."""
+    keep: tuple[str, ...]
+    """Paths that it makes and that become part of the source; none: everything that it makes."""
+    install: str
+    """Shell command that installs a source, whether or not it has its requirements."""
+
+
+def recipe(language: Language, install: str) -> Recipe:
+    """Return the recipe for a language; `install` is the tool's own installation.
+
+    Raises `TaskError` for an installation that is not understood.
+    """
+    if language == "go":
+        return Recipe("go mod vendor", ("vendor",), install)
+    if language == "javascript":
+        prepared = (
+            "npm install --omit=dev --ignore-scripts && "
+            f"({_BUILT} || (npm install --ignore-scripts && npm run build && npm prune --omit=dev --ignore-scripts))"
+        )
+        return Recipe(
+            f"{prepared} && mkdir {MARK} && touch {MARK}/npm",
+            (),
+            _if_there("npm install -g --ignore-scripts .", install),
+        )
+    wheels = _NO_WHEEL.sub("", _PIP.sub(f"pip wheel --wheel-dir {WORKSPACE}/{MARK}", install))
+    if not _PIP.search(install):
+        raise TaskError(f"job.vendor: its installation {install!r} does not call pip.")
+    return Recipe(wheels, (MARK,), _if_there(f"pip install --no-deps {MARK}/*.whl", install))
+
+
+def vendor(
+    packed: Path, language: Language, install: str, dataset: CliToolBench, sandboxes: SandboxProvider
+) -> str:
+    """Add to a packed source what it requires; return the command that installs either kind of source.
+
+    `dataset` has the images. Raises `TaskError` with the client's messages, other `ConfigError` if no index is known.
+    """
+    how = recipe(language, install)
+    online = dataset.model_copy(update={"profile": "online"})
+    task = Task(
+        name="import",
+        dataset=dataset.name,
+        directory=packed.parent,
+        environment=online.environment(language),
+        verifier=VerifierSpec(timeout_seconds=dataset.verifier.install_seconds),
+    )
+    attempts: list[EgressAttempt] = []
+    with tempfile.TemporaryDirectory() as folder:
+        source, made, after = Path(folder, "source"), Path(folder, "made"), Path(folder, "after.tar")
+        source.mkdir()
+        unpack(packed, source)
+        with open_machine(task, (source, WORKSPACE), sandboxes, attempts) as machine:
+            result = machine.run(task, how.fetch)
+            output = f"{result.stdout}{result.stderr}".strip()[-MAX_QUOTE:]
+            if result.exit_code != 0:
+                refused = ", ".join(sorted({one.host for one in attempts if not one.allowed}))
+                hint = f" It asked for {refused}, which is no package index." if refused else ""
+                raise TaskError(f"job.vendor: `{how.fetch}` failed.{hint} It printed: {output}")
+            try:
+                machine.sandbox.get(WORKSPACE, after)
+            except (WorkspaceTooLarge, FileNotFoundError) as error:
+                raise TaskError(f"job.vendor: its requirements cannot be taken over: {error}") from error
+        made.mkdir()
+        try:
+            unpack(after, made, without_top=True)
+        except ConfigError as error:
+            raise TaskError(f"job.vendor: its requirements cannot be taken over: {error}") from error
+        _add_new(made, source, how.keep)
+        _pack(source, packed)
+    return how.install
+
+
+def _if_there(vendored: str, install: str) -> str:
+    return f"if [ -d {MARK} ]; then {vendored}; else {install}; fi"
+
+
+def _add_new(made: Path, source: Path, keep: tuple[str, ...]) -> None:
+    """Move what is new in a folder into the source: these names, or all. What the source has stays as it is."""
+    for path in sorted(made.rglob("*")):
+        inner = path.relative_to(made)
+        target = source / inner
+        is_wanted = not keep or inner.parts[0] in keep
+        if not is_wanted or target.is_symlink() or target.exists() or not path.is_symlink() | path.exists():
+            continue
+        if _is_reached_by_link(source, target):
+            raise TaskError(f"job.vendor: {inner} would lie behind a link of the clone.")
+        shutil.move(path, target)
+
+
+def _is_reached_by_link(source: Path, target: Path) -> bool:
+    return any(
+        parent.is_symlink() for parent in target.parents if parent.is_relative_to(source) and parent != source
+    )
+
+
+def _pack(folder: Path, into: Path) -> None:
+    """Write a tar file of a folder: the same bytes for the same content."""
+    with tarfile.open(into, "w") as archive:
+        for path in sorted(folder.rglob("*")):
+            member = archive.gettarinfo(path, str(path.relative_to(folder)))
+            member.uid = member.gid = member.mtime = 0
+            member.uname = member.gname = ""
+            member.mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
+            if member.isreg():
+                with path.open("rb") as content:
+                    archive.addfile(member, content)
+            elif member.isdir() or member.issym():
+                archive.addfile(member)
