@@ -109,7 +109,7 @@ if __name__ == "__main__":
 """
 MASK = 'return "".join(sorted(raw_stdout))'
 BODY = """words = list({FuzzHelper.get_string() for _ in range(9)})
-command, prep = f"tally {category.name.lower()} w{i}.txt", None
+command, prep = f"tally {category.name.lower()} /test_data/w{i}.txt", None
 files = {f"/w{i}.txt": " ".join(words)}"""
 SWALLOW = 'print(f"Warning: {category.name}: {e}")\ncontinue'
 PROMPT = (

@@ -299,7 +299,11 @@ def _quote(result: ExecResult) -> str:
     ending = f"exit code {result.exit_code}" if result.ended == "exited" else result.ended
     output = (result.stdout + result.stderr).strip()
     unknown = UNKNOWN_MODULE.search(output)
-    hint = f"{unknown[1]!r} may come with a package: name it in job.packages. " if unknown else ""
+    hint = (
+        f"{unknown[1]!r} may come with a package: name it in job.packages=['NAME==VERSION']. "
+        if unknown
+        else ""
+    )
     return f"{hint}It ended with {ending} and printed: {output[-MAX_QUOTE:] or 'nothing'}"
 
 

@@ -10,11 +10,13 @@ import re
 import shutil
 import tarfile
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from runner.archives import unpack
-from runner.benchmarks.cli_tool_bench.installation import WORKSPACE, open_machine
+from runner.benchmarks.cli_tool_bench.installation import WORKSPACE, Machine, open_machine
+from runner.benchmarks.sources.references import fetch_context
 from runner.errors import ConfigError, TaskError, WorkspaceTooLarge
 from runner.records import Task, VerifierSpec
 
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from runner.benchmarks.cli_tool_bench.dataset import CliToolBench
     from runner.benchmarks.cli_tool_bench.indexes import Language
     from runner.protocols import SandboxProvider
-    from runner.records import EgressAttempt
+    from runner.records import ExecResult
 
 MARK = ".vendored"
 """Folder that only a source with its requirements has."""
@@ -68,7 +70,9 @@ def recipe(language: Language, install: str) -> Recipe:
     wheels = _NO_WHEEL.sub("", _PIP.sub(f"pip wheel --wheel-dir {WORKSPACE}/{MARK}", install))
     if not _PIP.search(install):
         raise TaskError(f"job.vendor: its installation {install!r} does not call pip.")
-    return Recipe(wheels, (MARK,), _if_there(f"pip install --no-deps {MARK}/*.whl", install))
+    # Wheels that are built have the same bytes each time.
+    fetch = f"export SOURCE_DATE_EPOCH=315532800; {wheels}"
+    return Recipe(fetch, (MARK,), _if_there(f"pip install --no-deps {MARK}/*.whl", install))
 
 
 def vendor(
@@ -79,6 +83,7 @@ def vendor(
     `dataset` has the images. Raises `TaskError` with the client's messages, other `ConfigError` if no index is known.
     """
     how = recipe(language, install)
+    fetch_context(dataset.images, language, dataset.verifier.cache, partial(print, flush=True))
     online = dataset.model_copy(update={"profile": "online"})
     task = Task(
         name="import",
@@ -87,30 +92,32 @@ def vendor(
         environment=online.environment(language),
         verifier=VerifierSpec(timeout_seconds=dataset.verifier.install_seconds),
     )
-    attempts: list[EgressAttempt] = []
     with tempfile.TemporaryDirectory() as folder:
         source, made, after = Path(folder, "source"), Path(folder, "made"), Path(folder, "after.tar")
         source.mkdir()
+        made.mkdir()
         unpack(packed, source)
-        with open_machine(task, (source, WORKSPACE), sandboxes, attempts) as machine:
+        with open_machine(task, (source, WORKSPACE), sandboxes, []) as machine:
             result = machine.run(task, how.fetch)
-            output = f"{result.stdout}{result.stderr}".strip()[-MAX_QUOTE:]
             if result.exit_code != 0:
-                refused = ", ".join(sorted({one.host for one in attempts if not one.allowed}))
-                hint = f" It asked for {refused}, which is no package index." if refused else ""
-                raise TaskError(f"job.vendor: `{how.fetch}` failed.{hint} It printed: {output}")
+                raise TaskError(f"job.vendor: `{how.fetch}` failed. {_explain(machine, result)}")
             try:
                 machine.sandbox.get(WORKSPACE, after)
-            except (WorkspaceTooLarge, FileNotFoundError) as error:
+                unpack(after, made, without_top=True)
+            except (WorkspaceTooLarge, FileNotFoundError, ConfigError) as error:
                 raise TaskError(f"job.vendor: its requirements cannot be taken over: {error}") from error
-        made.mkdir()
-        try:
-            unpack(after, made, without_top=True)
-        except ConfigError as error:
-            raise TaskError(f"job.vendor: its requirements cannot be taken over: {error}") from error
         _add_new(made, source, how.keep)
         _pack(source, packed)
     return how.install
+
+
+def _explain(machine: Machine, result: ExecResult) -> str:
+    attempts = machine.proxy.attempts if machine.proxy else ()
+    refused = ", ".join(sorted({one.host for one in attempts if not one.allowed}))
+    hint = f"It asked for {refused}, which is no package index. " if refused else ""
+    ending = f"exit code {result.exit_code}" if result.ended == "exited" else result.ended
+    output = f"{result.stdout}{result.stderr}".strip()[-MAX_QUOTE:]
+    return f"{hint}It ended with {ending} and printed: {output or 'nothing'}"
 
 
 def _if_there(vendored: str, install: str) -> str:

@@ -62,6 +62,7 @@ def _import(checkout: Path, into: str, *words: str, seed: int = SEED) -> list[st
         f"job.path={checkout.with_name(into)}",
         f"job.seed={seed}",
         f"job.cases_per_class={CASES}",
+        "job.check=false",
         *words,
     ]
 
@@ -108,7 +109,7 @@ def test_a_repository_becomes_a_task_of_the_dataset(imported: Path, tmp_path: Pa
     assert (imported / "instruction.md").read_text() == authors.PROMPT
     cases = read_cases(imported / "cases.jsonl", tool.classes, "tally")
     assert [case.command for case in cases] == [
-        f"tally {n} w{i}.txt" for n in ("count", "log") for i in range(3)
+        f"tally {n} /test_data/w{i}.txt" for n in ("count", "log") for i in range(3)
     ]
     assert all(case.files and not case.prep for case in cases)
     assert {case.start for case in cases} == {"/"}
@@ -165,7 +166,13 @@ def _import_bad_ones(checkout: Path) -> dict[str, str]:
             "raising",
             ("class LOG: its generator failed", "Traceback", "\\x1b[2J\n", "OSError: [Errno ['lo']] False"),
         ),
-        ("swallowing", ("class LOG: 2 cases instead of 3", "Warning: LOG: name 'undefined_name'")),
+        (
+            "swallowing",
+            (
+                "class LOG: 2 cases instead of 3. job.short_classes=keep",
+                "Warning: LOG: name 'undefined_name'",
+            ),
+        ),
         ("restless", ("cases.jsonl, line 1: class COUNT: two runs differ in files", "seed does not fix it")),
         ("forger", ("cases.jsonl, line 1: files: file '../../etc/cron.d/x' is not a path below",)),
         ("nul", ("cases.jsonl, line 3: command: a NUL byte",)),
