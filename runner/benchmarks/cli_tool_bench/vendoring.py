@@ -14,8 +14,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+from packaging.version import InvalidVersion
+
 from runner.archives import unpack
 from runner.benchmarks.cli_tool_bench.installation import WORKSPACE, Machine, open_machine
+from runner.benchmarks.sources.clients import file_digest
 from runner.benchmarks.sources.references import fetch_context
 from runner.errors import ConfigError, TaskError, WorkspaceTooLarge
 from runner.records import Task, VerifierSpec
@@ -75,10 +79,19 @@ def recipe(language: Language, install: str) -> Recipe:
     return Recipe(fetch, (MARK,), _if_there(f"pip install --no-deps {MARK}/*.whl", install))
 
 
+class Vendored(NamedTuple):
+    """A source with its requirements."""
+
+    install: str
+    """Shell command that installs it, and any other source of the tool."""
+    requires: tuple[str, ...]
+    """The wheels in it, as `NAME==VERSION --hash=..`. Other requirements lie in it as plain files."""
+
+
 def vendor(
     packed: Path, language: Language, install: str, dataset: CliToolBench, sandboxes: SandboxProvider
-) -> str:
-    """Add to a packed source what it requires; return the command that installs either kind of source.
+) -> Vendored:
+    """Add to a packed source what it requires.
 
     `dataset` has the images. Raises `TaskError` with the client's messages, other `ConfigError` if no index is known.
     """
@@ -108,7 +121,16 @@ def vendor(
                 raise TaskError(f"job.vendor: its requirements cannot be taken over: {error}") from error
         _add_new(made, source, how.keep)
         _pack(source, packed)
-    return how.install
+        return Vendored(how.install, tuple(map(_pinned, sorted(source.glob(f"{MARK}/*.whl")))))
+
+
+def _pinned(wheel: Path) -> str:
+    """Return a wheel as a line of a lock. Raises `TaskError`."""
+    try:
+        name, version, _, _ = parse_wheel_filename(wheel.name)
+    except (InvalidWheelFilename, InvalidVersion) as error:
+        raise TaskError(f"job.vendor: {error}.") from error
+    return f"{name}=={version} --hash={file_digest(wheel)}"
 
 
 def _explain(machine: Machine, result: ExecResult) -> str:

@@ -278,9 +278,9 @@ def test_with_the_options_all_kinds_are_imported(results: dict[str, Any]) -> Non
         "one-by-design": "4 cases; class LOG: 1 cases instead of 3",
         "swallowed": "5 cases; class LOG: 2 cases instead of 3",
         "nul": "4 cases; class COUNT: 1 cases that cannot be run are left out; class LOG: 1 cases that",
-        "plain": "2 classes, 6 cases\n",
-        "masked": "2 classes, 6 cases\n",
-        "thinking": "2 classes, 6 cases\n",
+        "plain": "2 classes, 6 cases; what its reference requires is part of it\n",
+        "masked": "2 classes, 6 cases; what its reference requires is part of it\n",
+        "thinking": "2 classes, 6 cases; what its reference requires is part of it\n",
     }.items():
         assert f"kind/{name}: " in out
         assert remark in out.partition(f"kind/{name}: ")[2]
@@ -295,5 +295,7 @@ def test_with_the_options_all_kinds_are_imported(results: dict[str, Any]) -> Non
         names = packed.getnames()
     assert {"tally.py", MARK} <= {*names}
     assert any(name.startswith(f"{MARK}/six-1.17.0-") for name in names)
+    assert tools["kind/python-needs"].reference.packages == {"pypi": ("six", "tally")}
+    assert tools["kind/node-needs"].reference.packages == {}
     with tarfile.open(tasks / "kind__node-needs" / "reference.tar") as packed:
         assert "node_modules/ms/package.json" in packed.getnames()

@@ -131,8 +131,9 @@ class ImportCliToolBench(Job):
             reference = pack_head(clone, generated.language, archive)
             install = generated.install
             if self.vendor:
-                install = vendor(archive, generated.language, install, shop.dataset, shop.sandboxes)
-                reference["digest"] = file_digest(archive)
+                vendored = vendor(archive, generated.language, install, shop.dataset, shop.sandboxes)
+                install = vendored.install
+                reference |= {"digest": file_digest(archive), "requires": vendored.requires}
             head = {
                 "repository": name,
                 "tool": find_tool(published.prompt, texts.tools.get(name)),
