@@ -108,7 +108,8 @@ def test_every_library_is_declared() -> None:
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
     known = {re.split(r"[^\w-]", name)[0].lower() for name in declared} | {"yaml", "hydra", "pydantic_core"}
     used = {name.partition(".")[0] for file in FILES for name, _ in _imports(file)}
-    assert used - set(sys.stdlib_module_names) - {"runner", "metrics"} <= known
+    beside = {"fuzz"}  # lies beside the file that imports it, in the sandbox of a generator
+    assert used - set(sys.stdlib_module_names) - {"runner", "metrics"} - beside <= known
 
 
 def _loaded(*words: str, cwd: Path) -> set[str]:

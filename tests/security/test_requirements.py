@@ -94,6 +94,74 @@ def test_a_line_that_does_not_pin_a_package_of_the_index_is_refused(line: str, t
     assert not (tmp_path / "into").exists()
 
 
+INTEGRITY = f"sha512-{'A' * 86}=="
+DEB = f"pool/main/g/golang-a/golang-a-dev_1.0-1_all.deb {HASH}"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"node_modules/../../x@1.0.0 {INTEGRITY}",
+        f"../x@1.0.0 {INTEGRITY}",
+        f"/node_modules/x@1.0.0 {INTEGRITY}",
+        f"node_modules/x/y@1.0.0 {INTEGRITY}",
+        f"node_modules/x/node_modules/../y@1.0.0 {INTEGRITY}",
+        f"node_modules/x@^1.0.0 {INTEGRITY}",
+        f"node_modules/x@latest {INTEGRITY}",
+        f"node_modules/x@1.0.0 {INTEGRITY} --x",
+        f"node_modules/x=--y@1.0.0 {INTEGRITY}",
+        f"node_modules/x=file:y@1.0.0 {INTEGRITY}",
+        f"node_modules/x@1.0.0\n{INTEGRITY}",
+        f"node_modules/x@1.0.0 {INTEGRITY}\n",
+        "node_modules/x@1.0.0",
+        "node_modules/x@1.0.0 sha1-AAAA",
+        f"x==1.0 {HASH}",
+    ],
+)
+def test_a_line_that_is_no_place_of_an_npm_package_is_refused(line: str) -> None:
+    with pytest.raises(ValidationError, match="is not a line"):
+        reference("npm", version="1.0.0", requires=(line,))
+    good = f"node_modules/a/node_modules/@s/b=@t/c@1.0.0-rc.1 {INTEGRITY}"
+    assert reference("npm", version="1.0.0", requires=(good,)).packages == {"npm": ("tally", "@t/c")}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        DEB.replace("/g/", "/../"),
+        DEB.replace("pool", "/pool"),
+        DEB.replace(".deb", ".tar"),
+        DEB.replace("sha256", "md5"),
+        f"{DEB} --x",
+        f"{DEB}\n",
+        "golang-a-dev",
+    ],
+)
+def test_a_line_that_is_no_file_of_the_debian_pool_is_refused(line: str) -> None:
+    package = "pool/main/t/tally/tally_1.0.orig.tar.gz"
+    with pytest.raises(ValidationError, match="is not a line"):
+        reference("debian", package=package, requires=(line,))
+    assert reference("debian", package=package, requires=(DEB,)).packages == {
+        "debian": ("tally", "golang-a-dev")
+    }
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"renamed": ("../x",), "names": ("x",)},
+        {"renamed": ("/etc/passwd",), "names": ("x",)},
+        {"renamed": ("x",)},
+        {"names": ("x",)},
+        {"renamed": ("x",), "names": ("",)},
+        {"renamed": ("x",), "names": ("a\nb",)},
+    ],
+)
+def test_names_are_replaced_in_files_of_the_reference_only(changed: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        reference(**changed)
+
+
 def source(**changed: Any) -> Source:
     fields = {"kind": "sdist", "package": "tally", "version": "1.0", "digest": "sha256:0"}
     return Source.model_validate(fields | changed)

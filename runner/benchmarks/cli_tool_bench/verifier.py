@@ -27,7 +27,7 @@ from runner.benchmarks.cli_tool_bench.case_file import read_cases
 from runner.benchmarks.cli_tool_bench.comparison import Comparison, without_nan
 from runner.benchmarks.cli_tool_bench.installation import WORKSPACE, Installed, install
 from runner.benchmarks.cli_tool_bench.normalizers import Normalizer, normalize
-from runner.benchmarks.cli_tool_bench.reference_runs import ReferenceRun, References
+from runner.benchmarks.cli_tool_bench.reference_runs import ReferenceRun, References, Run
 from runner.benchmarks.cli_tool_bench.semantic import SemanticJudge, identity
 from runner.benchmarks.cli_tool_bench.side_by_side import SideBySide, run_or_report_lost, run_side_by_side
 from runner.errors import MachineError, SpoiledMachine, TaskError, VerifierError, WorkspaceTooLarge
@@ -183,7 +183,11 @@ class DifferentialVerifier(Record):
             candidate, results = self._run_candidate(task, workspace, cases, sandboxes, installer)
             how = results[0].how if results else None
             installed = self.reference_image(task, installer)
-            references = self.references(task, sandboxes, installed, how)
+
+            def run(some: Sequence[Case]) -> list[CaseResult]:
+                return self.run(task, installed(), some, sandboxes, how or "auto")
+
+            references = self.references(task, sandboxes, run)
             reference = references.look_up(cases, how)
             self._check_counts(task, cases, reference)
             comparison = Comparison(self.rules, cases, reference, results, candidate.output)
@@ -232,14 +236,8 @@ class DifferentialVerifier(Record):
 
         return installed
 
-    def references(
-        self, task: Task, sandboxes: SandboxProvider, installed: Callable[[], Image], how: How | None
-    ) -> References:
-        """Return the reference's stored results, with a function that runs it as the candidate's cases were run."""
-
-        def run(cases: Sequence[Case]) -> list[CaseResult]:
-            return self.run(task, installed(), cases, sandboxes, how or "auto")
-
+    def references(self, task: Task, sandboxes: SandboxProvider, run: Run) -> References:
+        """Return the reference's stored results. `run` runs cases of the reference where some are missing."""
         image, folder = sandboxes.image(task.environment), _reference_folder(task)
         test = payload(task)
         shaping: list[Any] = [image.id, folder.name, test.install, self.limits.model_dump(), _engine()]

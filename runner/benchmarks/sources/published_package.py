@@ -46,8 +46,8 @@ class Package(Record):
     """Those of `BUILD_FILES` at the top of the source. For pypi this is the sdist."""
     lines: int
     """Lines of code as a reference counts them, without requirements."""
-    files: int
-    depth: int
+    files: int | None = None
+    depth: int | None = None
     languages: dict[str, float] = {}
     """Language -> its share of the lines of code, the largest first."""
 
@@ -82,10 +82,13 @@ def readme(folder: Path) -> str:
 def people(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """Return `authors`, `emails` and `addresses` of people written as `Name <email> (address)`."""
     found = [match for text in texts if (match := _PERSON.fullmatch(text))]
+    named = [match["name"] for match in found]
     return {
-        "authors": distinct(match["name"] for match in found),
+        "authors": distinct(name for name in named if "://" not in name),
         "emails": distinct(match["email"] for match in found),
-        "addresses": distinct(match["address"] for match in found),
+        "addresses": distinct(
+            [*(match["address"] for match in found), *(name for name in named if "://" in name)]
+        ),
     }
 
 

@@ -30,9 +30,10 @@ from runner.benchmarks.sources.clients import (
     debian_source,
     file_digest,
     install_wheels,
+    npm_package,
 )
 from runner.benchmarks.sources.go_modules import fetch_module, needs_libraries, rename_command, vendor
-from runner.benchmarks.sources.node_modules import write_project
+from runner.benchmarks.sources.node_modules import give_name, place_packages
 from runner.benchmarks.sources.renaming import rename
 from runner.benchmarks.sources.task_files import copy_tree, digest, short, tree_digest
 from runner.errors import TaskError
@@ -163,7 +164,7 @@ def fetch(
             if reference.source == "pypi":
                 _from_pypi(reference, tool, source)
             elif reference.source == "npm":
-                write_project(reference, tool, source, client("javascript"))
+                _from_npm(reference, tool, source, client("javascript"))
             elif reference.source == "go":
                 fetch_module(reference.package, reference.version, reference.digest, client("go"), source)
                 rename_command(tool, reference.entry, source)
@@ -226,6 +227,14 @@ packages = {json.dumps(folders)}
 "*" = ["*"]
 """
     )
+
+
+def _from_npm(reference: Reference, tool: str, into: Path, javascript: Path) -> None:
+    """Unpack a package and what it requires, and give its command the tool's name. No scripts run."""
+    npm_package(reference.package, reference.version, reference.digest, javascript, into)
+    placed = [packages.npm_placed(line) for line in reference.requires]
+    place_packages(placed, javascript, into)
+    give_name(tool, reference.entry, placed, into)
 
 
 def _from_debian(

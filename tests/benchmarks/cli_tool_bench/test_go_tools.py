@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import tarfile
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -9,7 +11,10 @@ from pathlib import Path
 import pytest
 
 from runner.benchmarks.cli_tool_bench.dataset import ToolTask
+from runner.benchmarks.sources.clients import GO, run_client
+from runner.benchmarks.sources.go_modules import GOCODE, needs_libraries, rename_command, vendor
 from runner.benchmarks.sources.references import Reference, fetch, fetch_context, solution
+from runner.benchmarks.sources.registries import look_up, reference
 from runner.benchmarks.sources.task_toml import read_toml
 from runner.errors import ConfigError, FetchError, TaskError
 from runner.protocols import Submission
@@ -196,6 +201,126 @@ def test_a_version_that_the_proxy_lacks_is_an_error(
     reference = tool(proxy[0]).model_copy(update={"version": "v2.2.0"})
     with pytest.raises(ConfigError, match=r"go mod download[\s\S]*404"):
         fetch(reference, "tally", tmp_path, client, print, tmp_path)
+
+
+def test_a_module_is_looked_up_at_the_proxy(
+    tmp_path: Path, proxy: tuple[Path, list[str]], client: Callable[[str], Path]
+) -> None:
+    published = tool(proxy[0], place="cmd/wordcount/main.go")
+    package = look_up("go", MODULE, VERSION, client, print)
+    assert (package.digest, package.commands) == (published.digest, {"wordcount": "cmd/wordcount"})
+    assert (package.license, package.requires, package.build_files) == ("", (), ("go.mod",))
+    made = reference(package, "wordcount", "tally")
+    assert (made.entry, made.lines) == ("cmd/wordcount", len([line for line in MAIN.splitlines() if line]))
+    fetch(made, "tally", tmp_path, client, print, tmp_path)
+    assert (solution(made, "tally", tmp_path) / "source" / "cmd" / "tally" / "main.go").is_file()
+
+
+def deb(place: Path, name: str, files: dict[str, str]) -> Path:
+    """Make a package of Debian with these files of Go source; a value that begins with `->` is a link's target."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:xz") as tar:
+        for path, text in files.items():
+            entry = tarfile.TarInfo(f"./{GOCODE}{path}")
+            if text.startswith("->"):
+                entry.type, entry.linkname = tarfile.SYMTYPE, text[2:]
+            else:
+                entry.size = len(text)
+            tar.addfile(entry, io.BytesIO(text.encode()))
+        doc = tarfile.TarInfo("./usr/share/doc/link")
+        doc.type, doc.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        tar.addfile(doc)
+    members = {"debian-binary": b"2.0\n", "control.tar.xz": b"odd", "data.tar.xz": packed.getvalue()}
+    with (place / f"{name}_1.0-1_all.deb").open("wb") as file:
+        file.write(b"!<arch>\n")
+        for member, content in members.items():
+            file.write(f"{member:<16}{0:<12}{0:<6}{0:<6}{100644:<8}{len(content):<10}`\n".encode())
+            file.write(content + b"\n" * (len(content) % 2))
+    return Path(file.name)
+
+
+IMPORTING = """\
+package main
+
+import (
+	_ "embed"
+	"a.example/two/v2/deep"
+	"b.example/plain"
+	"c.example/linked.v3"
+)
+
+//go:embed words.txt
+var words string
+
+func main() { println(words, deep.X, plain.X, linked.X) }
+"""
+LIBRARIES = {
+    "a.example/two/go.mod": "module a.example/two/v2\n\ngo 1.18\n",
+    "a.example/two/deep/deep.go": 'package deep\n\nimport "a.example/two/v2/other"\n\nvar X = other.X\n',
+    "a.example/two/deep/deep_windows.go": 'package deep\n\nimport _ "z.example/absent"\n',
+    "a.example/two/other/other.go": "package other\n\nvar X = 1\n",
+    "a.example/two/unused/unused.go": 'package unused\n\nimport _ "z.example/absent"\n',
+}
+OTHERS = {
+    "b.example/plain/plain.go": "package plain\n\nvar X = 2\n",
+    "c.example/real/go.mod": "module c.example/linked.v3\n",
+    "c.example/real/real.go": "package linked\n\nvar X = 3\n",
+    "c.example/linked.v3": "->real",
+}
+
+
+def test_libraries_of_debian_are_vendored_as_far_as_a_command_imports_them(
+    tmp_path: Path, client: Callable[[str], Path]
+) -> None:
+    """Go compares `vendor/modules.txt` with `go.mod`, and asks for no network when both agree."""
+    debs = [deb(tmp_path, "golang-a-dev", LIBRARIES), deb(tmp_path, "golang-b-dev", OTHERS)]
+    source = tmp_path / "source"
+    for name, text in {
+        "go.mod": "module t.example/tool\n\ngo 1.12\n\nrequire (\n\ta.example/two/v2 v2.7.1\n)\n",
+        "go.sum": "",
+        "main.go": IMPORTING,
+        "words.txt": "words",
+        "hack/other.go": 'package main\n\nimport _ "z.example/absent"\n\nfunc main() {}\n',
+    }.items():
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_text(text)
+    assert needs_libraries(source)
+    vendor(debs, "", source, client("go"))
+    rename_command("tally", "", source)
+    assert (source / "tally" / "words.txt").read_text() == "words"
+    assert sorted(path.name for path in source.rglob("*.go")) == [
+        "deep.go",
+        "main.go",
+        "other.go",
+        "plain.go",
+        "real.go",
+    ]
+    assert (source / "vendor" / "modules.txt").read_text() == (
+        "# a.example/two/v2 v2.0.0\n## explicit; go 1.18\na.example/two/v2/deep\na.example/two/v2/other\n"
+        "# b.example/plain v0.0.0\n## explicit\nb.example/plain\n"
+        "# c.example/linked.v3 v0.0.0\n## explicit\nc.example/linked.v3\n"
+    )
+    offline = {
+        "GOPROXY": "off",
+        "GOFLAGS": "-mod=vendor",
+        "GOTOOLCHAIN": "local",
+        "GOCACHE": str(tmp_path / "built"),
+    }
+    listed = run_client([str(client("go") / GO), "list", "-deps", "./..."], str(source), offline).split()
+    assert listed[-1] == "t.example/tool/tally"
+
+
+def test_a_library_that_is_missing_is_an_error(tmp_path: Path, client: Callable[[str], Path]) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "go.mod").write_text("module t.example/tool\n")
+    (source / "main.go").write_text(IMPORTING)
+    (source / "words.txt").write_text("")
+    with pytest.raises(ConfigError, match=r"b\.example/plain cannot be vendored: .*b\.example/plain"):
+        vendor([deb(tmp_path, "golang-a-dev", LIBRARIES)], "", source, client("go"))
+    (tmp_path / "odd.deb").write_bytes(b"!<arch>\nodd")
+    with pytest.raises(ConfigError, match=r"odd\.deb is no Debian package"):
+        vendor([tmp_path / "odd.deb"], "", source, client("go"))
 
 
 @pytest.fixture

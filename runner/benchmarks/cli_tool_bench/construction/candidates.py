@@ -134,3 +134,15 @@ def _has_word(text: str, words: tuple[str, ...]) -> bool:
     return any(
         re.search(rf"(?<![A-Za-z0-9]){re.escape(word)}(?![A-Za-z0-9])", text, re.IGNORECASE) for word in words
     )
+
+
+def named(text: str) -> Candidate:
+    """Return the candidate of `SOURCE:NAME==VERSION`. Raises `ConfigError`."""
+    source, _, rest = text.partition(":")
+    name, _, version = rest.partition("==")
+    try:
+        return Candidate.model_validate({"source": source, "package": name, "version": version})
+    except ValidationError as error:
+        raise ConfigError(
+            f"job.names: {text!r} is not SOURCE:NAME==VERSION: {first_fault(error)}."
+        ) from error

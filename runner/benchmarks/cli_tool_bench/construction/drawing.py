@@ -31,7 +31,7 @@ DRAWS = 120
 """Cases that are drawn for one class. The first ones that serve become its 50; the others replace those that do not."""
 MOST_QUOTED = 2_000
 """Longest part of a generator's messages that is passed on, in characters."""
-_LIMITS = CaseLimits(seconds=20, memory_mb=256, pids=16, output_bytes=8 << 20, text_bytes=0)
+_LIMITS = CaseLimits(seconds=10, memory_mb=256, pids=16, output_bytes=8 << 20, text_bytes=0)
 _HERE = Path(inside.__file__).parent
 LIBRARY = {name: (_HERE / name).read_text("utf-8") for name in ("fuzz.py", "drive.py")}
 """Name -> text of the files that every generator finds beside it."""

@@ -5,12 +5,17 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Literal
 
 from runner.benchmarks.cli_tool_bench.construction.rejections import Rejection
 from runner.records import Record
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+INK, MUTED, ACCENT = "#1b1f24", "#5b6470", "#0f6b8c"
+"""Colours of all pictures (`runner.report.figures`)."""
 Stage = Literal["candidates", "metadata", "entry", "task", "reviewed", "chosen"]
 STAGES: dict[Stage, str] = {
     "candidates": "candidates",
@@ -28,6 +33,8 @@ class Outcome(Record):
 
     name: str
     reached: Stage
+    task: str = ""
+    """Name of the folder of its task, once it has a recipe."""
     rejection: Rejection | None = None
     """Why it came no further; None: nothing speaks against it yet."""
 
@@ -44,6 +51,35 @@ def counts(outcomes: Sequence[Outcome]) -> dict[Stage, int]:
         stage: sum(order.index(one.reached) >= number for one in outcomes)
         for number, stage in enumerate(order)
     }
+
+
+def chosen(outcomes: Sequence[Outcome], names: Collection[str]) -> list[Outcome]:
+    """Return the outcomes after a choice of these tasks."""
+    return [
+        one.model_copy(update={"reached": "chosen"}) if one.task and one.task in names else one
+        for one in outcomes
+    ]
+
+
+def picture(outcomes: Sequence[Outcome]) -> Figure:
+    """Draw a bar for each stage, with its count and, beneath it, why most fell there."""
+    from matplotlib.figure import Figure  # noqa: PLC0415 - takes a second, and a terminal needs none
+
+    reached, order = counts(outcomes), list(STAGES)
+    figure = Figure(figsize=(7.2, 0.62 * len(order) + 0.3), layout="constrained")
+    axes = figure.add_subplot()
+    most = max(1, *reached.values())
+    for number, (stage, count) in enumerate(reached.items()):
+        axes.barh(number, count, height=0.5, color=ACCENT)
+        axes.text(count + most * 0.01, number, f"{count} {STAGES[stage]}", va="center", fontsize=8, color=INK)
+        fallen = Counter(one.reason for one in outcomes if one.reached == stage and one.rejection)
+        words = ", ".join(f"{fell} {reason}" for reason, fell in fallen.most_common(4))
+        axes.text(
+            0, number + 0.42, f"fell here: {words}" if words else "", va="center", fontsize=6.5, color=MUTED
+        )
+    axes.set(xlim=(0, most * 1.45), ylim=(len(order) - 0.3, -0.5))
+    axes.axis("off")
+    return figure
 
 
 def text(outcomes: Sequence[Outcome]) -> str:

@@ -11,7 +11,7 @@ import json
 import tomllib
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -83,14 +83,11 @@ class ReferenceMachine:
     def look_up(self, cases: Sequence[Case]) -> ReferenceRun:
         """Return the results of two looks at each case, which are stored for later trials. Raises `EngineError`."""
         verifier = self._dataset.verifier
-        return verifier.references(self.task, self._sandboxes, self._installed, None).find(cases, None)
+        return verifier.references(self.task, self._sandboxes, partial(_run_all, self._box)).find(cases, None)
 
     def run_elsewhere(self, cases: Sequence[Case]) -> list[CaseResult]:
         """Run cases a day later, on a machine of another name. Raises `EngineError`."""
-        from runner.sandbox.cases.box import stream  # noqa: PLC0415 - a plan that starts nothing needs no engine
-
-        results = dict(stream(self._elsewhere, cases))
-        return [results[index] for index in range(len(cases))]
+        return _run_all(self._elsewhere, cases)
 
     def __enter__(self) -> Self:
         return self
@@ -134,6 +131,13 @@ class ReferenceMachine:
             **settings,
         )
         return self._stack.enter_context(self._sandboxes.cases(side))
+
+
+def _run_all(box: CaseBox, cases: Sequence[Case]) -> list[CaseResult]:
+    from runner.sandbox.cases.box import stream  # noqa: PLC0415 - a plan that starts nothing needs no engine
+
+    results = dict(stream(box, cases))
+    return [results[index] for index in range(len(cases))]
 
 
 def table(values: dict[str, Any]) -> str:

@@ -26,7 +26,7 @@ class Made(Record):
     seed: int
     """Seed of the generators."""
     golden: str
-    """Digest of the reference's results in all cases, `sha256:..`."""
+    """Digest of `golden.jsonl`, the reference's results in all cases: `sha256:..`."""
 
 
 def is_reviewed(task: Path) -> bool:

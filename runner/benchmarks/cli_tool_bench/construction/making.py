@@ -17,9 +17,9 @@ from runner.benchmarks.cli_tool_bench.construction import acceptance, golden, pr
 from runner.benchmarks.cli_tool_bench.construction.answers import BY_HAND, Answers
 from runner.benchmarks.cli_tool_bench.construction.classes import CommandClass, Unrolled, unroll
 from runner.benchmarks.cli_tool_bench.construction.drawing import LIBRARY, Draws, Generators, check_source
-from runner.benchmarks.cli_tool_bench.construction.entry import match
 from runner.benchmarks.cli_tool_bench.construction.golden import GoldenClass, golden_class
 from runner.benchmarks.cli_tool_bench.construction.help.pages import HelpTree, explore, read_pages
+from runner.benchmarks.cli_tool_bench.construction.installed_commands import Entry, find_entry
 from runner.benchmarks.cli_tool_bench.construction.machine import ReferenceMachine, table
 from runner.benchmarks.cli_tool_bench.construction.made import Made
 from runner.benchmarks.cli_tool_bench.construction.questions import (
@@ -134,10 +134,11 @@ class Making:
 
     def _command(self, package: Package) -> str:
         """Return the published command. Raises `RejectedError` if none is found."""
-        recipe = self.recipe
+        recipe, shop = self.recipe, self.shop
         if not recipe.command:
-            return match(package.commands, package.package.rpartition("/")[2])
-        if recipe.command not in package.commands and not recipe.entry:
+            look = partial(find_entry, package, shop.dataset, shop.sandboxes)
+            return self.steps.get("entry", [package.digest, package.requires], Entry, look).command
+        if recipe.command not in package.commands:
             known = ", ".join(sorted(package.commands)) or "none"
             raise rejected("entry", f"{package.package} has no command {recipe.command!r}; it has {known}.")
         return recipe.command
@@ -251,7 +252,9 @@ class Making:
             "category": recipe.category,
             "agent_timeout_seconds": AGENT_SECONDS,
         }
-        made = Made(written_by=self.answers.authors, seed=self.shop.seed, golden=golden.digest(classes))
+        made = Made(
+            written_by=self.answers.authors, seed=self.shop.seed, golden=golden.digest(golden.lines(classes))
+        )
         tables = {
             "reference": source.model_dump(mode="json", exclude_defaults=True),
             "made": made.model_dump(mode="json"),

@@ -48,7 +48,7 @@ class MakeCliTask(Job):
     tools: tuple[str, ...] = ()
     """Names of the tasks to make; empty: all that have a recipe."""
     recipe: Recipe | None = None
-    """A new tool, whose recipe is written first; null: the recipes are there."""
+    """A tool to make instead, whose recipe is written first; null: the recipes are there."""
     written_by: Literal["hand", "model"] = "hand"
     """Who writes schema, context and generators that are missing. hand: nobody, and a tool without them is rejected.
     model: `model=`, through the gateway."""
@@ -65,12 +65,12 @@ class MakeCliTask(Job):
         Raises `ConfigError` with every tool that was rejected and the reason, after the others were made;
         `EngineError`.
         """
-        if self.recipe is not None:
-            write_recipe(self.path / self.recipe.tool, self.recipe)
-        recipes = self._recipes()
+        recipes = [self.recipe] if self.recipe else self._recipes()
         if sweep.settings.dry_run:
             print(self._estimate(recipes, sweep.cells[0].model))
             return 0
+        if self.recipe:
+            write_recipe(self.path / self.recipe.tool, self.recipe)
         makers = Makers(self, sweep)
         failures = []
         with makers:
@@ -80,7 +80,7 @@ class MakeCliTask(Job):
                     outcome = _words(makers.make(recipe))
                 except TaskError as error:
                     failures.append(printable(f"{recipe.tool}: {error}"))
-                    outcome = "REJECTED"
+                    outcome = printable(f"REJECTED: {error}")
                 seconds = time.monotonic() - began
                 print(f"[{number}/{len(recipes)}] {recipe.tool}: {outcome} ({seconds:.0f} s)", flush=True)
         print(f"{len(recipes) - len(failures)} of {len(recipes)} tools are tasks in {self.path}{makers.bill}")

@@ -12,8 +12,28 @@ fi
 apt-get update -qq
 mkdir /tmp/assay-build/found /tmp/assay-build/found/libraries
 cd /tmp/assay-build/found
-apt-get source -qq --download-only "$name=$version"
 apt-cache showsrc --only-source "$name" > sources
+mirror=$(apt-get update --print-uris | sed -n "s|^'\(.*\)/dists/.*|\1|p" | head -n 1)
+# Digest and path of each archive of this version.
+awk -v version="$version" 'BEGIN { RS = ""; FS = "\n" }
+  index("\n" $0 "\n", "\nVersion: " version "\n") {
+    listed = 0
+    for (line = 1; line <= NF; line++) {
+      if ($line ~ /^Directory: /) folder = substr($line, 12)
+      if ($line ~ /^[A-Za-z]/) listed = ($line ~ /^Checksums-Sha256:/)
+      else if (listed && $line ~ /\.tar\.[a-z0-9]+$/) { split($line, parts, " "); digest[parts[3]] = parts[1] }
+    }
+    for (file in digest) print digest[file], folder "/" file
+    exit
+  }' sources > archives
+[ -s archives ] || { echo "Debian has no $name $version"; exit 1; }
+while read -r digest path; do
+  # Mirrors keep what the authors published longer than what Debian adds to it, which only describes the package.
+  /usr/lib/apt/apt-helper download-file "$mirror/$path" "${path##*/}" "SHA256:$digest" || case $path in
+    *.debian.tar.*) ;;
+    *) exit 1 ;;
+  esac
+done < archives
 touch packages
 sed -n 's/^Build-Depends[A-Za-z-]*: //p' sources | tr ',|' '\n\n' | sed 's/^ *//; s/[ (<:[].*//' \
   | { grep '^golang-.*-dev$' || true; } | sort -u > needed

@@ -1,0 +1,28 @@
+"""Print an unsigned number."""
+
+from __future__ import annotations
+
+from _input import failing, odd, reading
+from fuzz import Case, Draw
+
+
+def option(draw: Draw) -> str:
+    """Return the options of a case."""
+    return draw.choice(
+        ("-u", "--unsigned", "-u", "--unsigned", "-x -u", "-d --unsigned", f"-S {draw.integer(2, 10**9)} -u")
+    )
+
+
+def common(draw: Draw) -> Case:
+    """Read an ordinary file."""
+    return reading(draw, option(draw))
+
+
+def boundary(draw: Draw) -> Case:
+    """Read an odd file."""
+    return odd(draw, option(draw))
+
+
+def error(draw: Draw) -> Case:
+    """Fail."""
+    return failing(draw, option(draw))

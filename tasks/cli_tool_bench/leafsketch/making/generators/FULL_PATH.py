@@ -1,0 +1,26 @@
+"""Draw paths instead of names."""
+
+from __future__ import annotations
+
+from _forest import drawn, dressed, edge, failing
+from fuzz import Case, Draw
+
+
+def option(draw: Draw) -> str:
+    """Return the option in one of its forms, with others."""
+    return draw.choice(("-f", "--full-path")) + dressed(draw, 2, ("-f",))
+
+
+def common(draw: Draw) -> Case:
+    """Draw an ordinary folder."""
+    return drawn(draw, option(draw), draw.integer(1, 4), 0.1)
+
+
+def boundary(draw: Draw) -> Case:
+    """Draw an odd folder."""
+    return edge(draw, option(draw))
+
+
+def error(draw: Draw) -> Case:
+    """Fail."""
+    return failing(draw, option(draw))

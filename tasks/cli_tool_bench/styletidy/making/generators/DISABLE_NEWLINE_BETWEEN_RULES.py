@@ -1,0 +1,26 @@
+"""Rules without empty lines between them."""
+
+from _sheets import Sheet, call, odd, wrong
+from fuzz import Case, Draw
+
+OPTIONS = (
+    "--disable-newline-between-rules",
+    "--disable-newline",
+    "--disable-n",
+)
+OTHERS = ("", "", "", "", " -s 2", " -n", " -b expand", " -t")
+
+
+def common(draw: Draw) -> Case:
+    """Return a usual style sheet, at times with another option."""
+    return call(draw, draw.choice(OPTIONS) + draw.choice(OTHERS), Sheet(draw).text(3, 7))
+
+
+def boundary(draw: Draw) -> Case:
+    """Return an odd style sheet."""
+    return odd(draw, draw.choice(OPTIONS))
+
+
+def error(draw: Draw) -> Case:
+    """Return a call that must fail."""
+    return wrong(draw, draw.choice(OPTIONS))

@@ -1,0 +1,203 @@
+"""Generators and looks at references on real machines, friendly and hostile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from metrics.differential import Rules
+from runner.benchmarks.cli_tool_bench.construction.drawing import Generators, check_source
+from runner.benchmarks.cli_tool_bench.construction.golden import CASES, GoldenClass, golden_class
+from runner.benchmarks.cli_tool_bench.construction.machine import ReferenceMachine
+from runner.benchmarks.cli_tool_bench.construction.recipe import Recipe
+from runner.benchmarks.cli_tool_bench.construction.scrubbing import Brand
+from runner.benchmarks.sources.references import Reference
+from runner.benchmarks.sources.task_files import copy_tree, tree_digest
+from runner.sandbox.docker import base_image
+from runner.sandbox.docker.engine import connect
+from runner.sandbox.docker.provider import DockerSandboxes
+from tests.support.tool_task_factory import furnished, make_tool_task, tool_dataset
+
+pytestmark = pytest.mark.docker
+
+TOOL = """\
+import os, random, socket, sys, time
+
+def main():
+    how, *words = sys.argv[1:] or ["--help"]
+    if how == "--help":
+        print("usage: tally HOW [WORD ...]")
+    elif how == "steady":
+        print(len(words), *sorted(words))
+    elif how == "file":
+        open("out.txt", "w").write(" ".join(words))
+    elif how == "day":
+        print(time.strftime("%Y-%m-%d"))
+    elif how == "host":
+        print(socket.gethostname())
+    elif how == "chance":
+        print(random.random())
+    elif how == "brand":
+        print("written by Ada Example")
+    elif how == "bytes":
+        sys.stdout.buffer.write(b"\\xff")
+    else:
+        sys.exit(f"no such command: {how}")
+"""
+GENERATOR = """\
+from fuzz import Case, quote
+
+def common(draw):
+    return Case(f"{draw.tool} HOW " + " ".join(map(quote, draw.words(draw.integer(1, 9)))))
+
+def boundary(draw):
+    return Case(f"{draw.tool} HOW {quote(draw.evil())} {draw.integer()}")
+
+def error(draw):
+    return Case(f"{draw.tool} {draw.word()}less {draw.integer()}")
+"""
+VERDICT = """\
+import json, os
+case = {"dimension": "common", "command": "tally x", "negative": False}
+with open("cases.json", "w") as file:
+    json.dump([case], file)
+os._exit(0)
+"""
+BRAND = Brand.of("tally", ["Ada Example"], [], [])
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory: pytest.TempPathFactory, common: Path) -> Iterator[ReferenceMachine]:
+    base_image.ensure(connect(), print)
+    folder = tmp_path_factory.mktemp("construction")
+    task = make_tool_task(folder / "tasks", tool=TOOL)
+    draft = folder / "work" / "draft" / "tally"
+    draft.mkdir(parents=True)
+    copy_tree(task / "reference", draft / "reference")
+    reference = Reference(
+        source="folder", package="reference", digest=tree_digest(draft / "reference"), license="none", lines=9
+    )
+    recipe = Recipe(tool="tally", source="pypi", package="other", version="1", category="Testing")
+    dataset = tool_dataset(folder / "tasks", furnished(folder / "cache", common))
+    with ReferenceMachine(recipe, reference, dataset, DockerSandboxes(), folder / "work") as machine:
+        machine.fetch(print)
+        yield machine
+
+
+@pytest.fixture(scope="module")
+def generators() -> Iterator[Generators]:
+    base_image.ensure(connect(), print)
+    with Generators(DockerSandboxes(), seed=3) as generators:
+        yield generators
+
+
+def _golden(machine: ReferenceMachine, generators: Generators, how: str) -> GoldenClass:
+    draws = generators.draw("tally", "BASIC", GENERATOR.replace("HOW", how), {})
+    return golden_class("BASIC", draws, machine, BRAND, Rules())
+
+
+@pytest.mark.parametrize("how", ["steady", "file"])
+def test_a_class_has_fifty_distinct_cases_of_both_signs_and_an_example_that_is_none_of_them(
+    machine: ReferenceMachine, generators: Generators, how: str
+) -> None:
+    golden = _golden(machine, generators, how)
+    commands = [one.case.command for one in golden.cases]
+    assert len({*commands}) == CASES
+    assert golden.example.case.command not in commands
+    assert golden.example.exit_code == 0
+    assert {one.exit_code == 0 for one in golden.cases} == {True, False}
+    assert {one.dimension for one in golden.cases} == {"common", "boundary", "error"}
+    changed = [one.changes for one in golden.cases if one.exit_code == 0]
+    assert all(bool(changes) is (how == "file") for changes in changed)
+
+
+@pytest.mark.parametrize(
+    ("how", "reason"),
+    [
+        ("day", "it depends on the date or the host"),
+        ("host", "it depends on the date or the host"),
+        ("chance", "it varies"),
+        ("brand", "it shows a published name"),
+        ("bytes", "its output is not text"),
+    ],
+)
+def test_a_case_that_moves_or_tells_is_not_kept(
+    machine: ReferenceMachine, generators: Generators, how: str, reason: str
+) -> None:
+    with pytest.raises(ValueError, match="no common case succeeds"):
+        _golden(machine, generators, how)
+    draws = generators.draw("tally", "BASIC", GENERATOR.replace("HOW", how), {})
+    steady = generators.draw("tally", "BASIC", GENERATOR.replace("HOW", "steady"), {})
+    mixed = draws.model_copy(update={"cases": (*draws.cases[:20], *steady.cases)})
+    golden = golden_class("BASIC", mixed, machine, BRAND, Rules())
+    assert golden.dropped.get(reason, 0) >= 12
+    assert len(golden.cases) == CASES
+
+
+def test_a_class_whose_common_cases_fail_says_what_the_reference_printed(
+    machine: ReferenceMachine, generators: Generators
+) -> None:
+    with pytest.raises(ValueError, match=r"no common case succeeds(.|\n)*no such command: nothing"):
+        _golden(machine, generators, "nothing")
+
+
+def test_a_class_that_nothing_fails_is_refused(machine: ReferenceMachine, generators: Generators) -> None:
+    source = GENERATOR.replace("HOW", "steady").replace("{draw.word()}less", "steady")
+    draws = generators.draw("tally", "BASIC", source, {})
+    with pytest.raises(ValueError, match="no case fails, and both kinds are needed"):
+        golden_class("BASIC", draws, machine, BRAND, Rules())
+
+
+def test_the_same_seed_draws_the_same_cases_and_another_does_not(generators: Generators) -> None:
+    one = generators.draw("tally", "BASIC", GENERATOR, {})
+    assert generators.draw("tally", "BASIC", GENERATOR, {}) == one
+    assert generators.draw("tally", "OTHER", GENERATOR, {}) != one
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("import os\nwhile True:\n    os.fork()\n", "it ended with"),
+        ("while True:\n    pass\n", "it ended with deadline"),
+        ("print('x' * 10**8)\n" + GENERATOR, "it ended with flood"),
+        ("open('/workspace/tally.py').read()\n" + GENERATOR, "No such file"),
+        ("import socket\nsocket.create_connection(('192.0.2.1', 80), 3)\n" + GENERATOR, "unreachable"),
+        ("raise SystemExit(0)\n", "its cases are not JSON"),
+        ("import random\n" + GENERATOR.replace("draw.integer()", "random.random()"), "two runs differ"),
+        (GENERATOR.replace("{draw.tool}", "true"), "does not call 'tally'"),
+        (GENERATOR.replace("Case(", "dict(command="), "must return a Case"),
+        (GENERATOR.replace("{draw.word()}less", "\\0"), "NUL"),
+        (VERDICT, "negative"),
+    ],
+    ids=[
+        "forks",
+        "loops",
+        "floods",
+        "reads",
+        "calls",
+        "leaves",
+        "unseeded",
+        "nameless",
+        "untyped",
+        "nul",
+        "judges",
+    ],
+)
+def test_a_hostile_or_broken_generator_is_a_reason_and_harms_nothing(
+    generators: Generators, source: str, reason: str
+) -> None:
+    with pytest.raises(ValueError, match=reason):
+        generators.draw("tally", "BASIC", source, {})
+    assert len(generators.draw("tally", "BASIC", GENERATOR, {}).cases) > CASES
+
+
+@pytest.mark.parametrize("source", ["not python(", "x = 1", "def common(draw): pass", "\0"])
+def test_a_file_that_is_no_generator_is_refused_before_it_runs(source: str) -> None:
+    with pytest.raises(ValueError, match=r"it is not Python|it has no function"):
+        check_source(source)
+
+
+def test_a_fence_around_a_generator_is_taken_off() -> None:
+    assert check_source(f"```python\n{GENERATOR}```") == GENERATOR
