@@ -23,6 +23,8 @@ UNREADABLE = (
     *(EOFError, OSError, RuntimeError, ValueError),  # truncated; encrypted; malformed numbers
 )
 """Exceptions of reading a file that is broken or not an archive."""
+ZIP_BEGINNINGS = (b"PK\x03\x04", b"PK\x05\x06")
+"""First bytes of a zip file with members, and of one without."""
 HEADER_BYTES = 1 << 20
 """Most bytes that may be read to find the next member of a tar file: its headers are held in memory."""
 PATH_BYTES, NAME_BYTES, DEPTH = 2000, 255, 100
@@ -180,7 +182,7 @@ def open_archive(packed: Path) -> Iterator[Tar | Zip]:
     """Yield the reader of a file. Within the block every error of the readers becomes a `ConfigError`."""
     reader: Tar | Zip | None = None
     try:
-        reader = Zip(packed) if zipfile.is_zipfile(packed) else Tar(packed)
+        reader = Zip(packed) if _is_zip(packed) else Tar(packed)
         yield reader
     except UNREADABLE as error:
         reason = str(error) or type(error).__name__
@@ -189,6 +191,12 @@ def open_archive(packed: Path) -> Iterator[Tar | Zip]:
         if reader is not None:
             with suppress(*UNREADABLE):
                 reader.close()
+
+
+def _is_zip(packed: Path) -> bool:
+    """Return whether a file begins and ends as a zip file. A tar file whose last member is one only ends so."""
+    with packed.open("rb") as file:
+        return file.read(4) in ZIP_BEGINNINGS and zipfile.is_zipfile(file)
 
 
 def place_of(name: str) -> Place:

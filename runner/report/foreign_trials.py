@@ -54,7 +54,7 @@ class Mapping(Record):
     components: dict[str, str] = {}
     """Figures of a verifier beside the reward: name -> their column."""
     missing: tuple[str, ...] = ("-", *MISSING)
-    """Their words for a missing value, in columns without `words`."""
+    """Their words for a missing value, in components and in columns without `words`."""
     pass_threshold: float = 1.0
     """Least reward of a pass, for a table without a column `passed`. Without a column `reward`, a pass has reward 1."""
     planned: Literal["rows", "grid"] = "rows"
@@ -114,7 +114,7 @@ def _ours(theirs: pd.DataFrame, mapping: Mapping) -> pd.DataFrame:
     for name in (*AMOUNTS, "finished_at", "started_at"):
         if name not in ours:
             ours[name] = pd.NaT if name.endswith("_at") else float("nan")
-    numbers = {name: theirs[column] for name, column in mapping.components.items()}
+    numbers = {name: _column(theirs[column], name, mapping) for name, column in mapping.components.items()}
     bad = {f"component {name} is not a number": _no_number(values) for name, values in numbers.items()}
     attempt = pd.to_numeric(ours["attempt"], errors="coerce").astype(float)
     bad["attempt is not a whole number"] = ours.index[attempt.mod(1) != 0]

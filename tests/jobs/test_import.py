@@ -196,6 +196,57 @@ def test_published_results_are_imported_as_they_are(cli: Cli, ending: str) -> No
     assert trials["truth_tests"].tolist() == published["truth_tests"].tolist()
 
 
+MEASURED = {
+    "framework": "x",
+    "model_name": "m",
+    "language": "go",
+    "build": 1,
+    "exec": 0.5,
+    "em": 0.25,
+    "sm": 0.5,
+    "loc": 90,
+    "steps": 7,
+    "prompt_tokens": 1200,
+    "completion_tokens": 300,
+    "cost": 0.5,
+}
+
+
+@pytest.mark.parametrize("ending", ["csv", "json"])
+def test_a_component_that_was_not_measured_is_missing_and_never_0(cli: Cli, ending: str) -> None:
+    """CLI-Tool-Bench's authors write a text in place of the time of a tool that could not be run."""
+    times = {"o/slow": (0.25, 0.5), "o/unbuilt": ("Time N/A", "Time N/A"), "o/at-once": (0, "Time N/A")}
+    rows = pd.DataFrame(
+        {**MEASURED, "instance_id": name, "time": own, "oracle_time": oracle}
+        for name, (own, oracle) in times.items()
+    )
+    path = Path(f"results.{ending}")
+    path.write_text(rows.to_csv(index=False) if ending == "csv" else rows.to_json(orient="records"))
+    mapping = {
+        "columns": {
+            "agent": "framework", "model": "model_name", "task": "instance_id", "language": "language",
+            "reward": "em", "turns": "steps", "input_tokens": "prompt_tokens",
+            "output_tokens": "completion_tokens", "cost_usd": "cost",
+        },
+        "constants": {"dataset": "cli_tool_bench", "status": "completed"},
+        "components": {
+            "build": "build", "exec": "exec", "semantic_match": "sm",
+            "runtime_candidate": "time", "runtime_reference": "oracle_time",
+        },
+    }  # fmt: skip
+    Path("m.yaml").write_text(yaml.safe_dump(mapping))
+    ended = cli("job=import", f"path={path}", "mapping=m.yaml", f"name=usual-{ending}")
+    assert ended.code == 2
+    assert "component runtime_candidate is not a number" in ended.err
+    Path("m.yaml").write_text(yaml.safe_dump({**mapping, "missing": ["", "Time N/A"]}))
+    ended = cli("job=import", f"path={path}", "mapping=m.yaml", f"name=results-{ending}")
+    assert ended.code == 0, ended.err
+    trials = load_trials(cli.outputs / f"results-{ending}", cli.outputs)[1].set_index("task")
+    assert trials["runtime_candidate"].dropna().to_dict() == {"o/slow": 0.25, "o/at-once": 0.0}
+    assert trials["runtime_reference"].dropna().to_dict() == {"o/slow": 0.5}
+    assert trials["build"].tolist() == [1, 1, 1]
+
+
 @pytest.mark.parametrize("ending", ["csv", "json"])
 def test_names_and_words_are_read_as_they_stand(cli: Cli, ending: str) -> None:
     """Task 007 became 7, and TRUE beside a dash a pass without a reward, which is no valid trial."""

@@ -448,3 +448,13 @@ def test_limits_are_more_than_honest_projects_need() -> None:
     assert Limits() == LIMITS
     assert LIMITS.members >= 100_000
     assert LIMITS.size >= 2 << 30
+
+
+def test_a_tar_file_that_ends_with_a_zip_file_is_a_tar_file(tmp_path: Path) -> None:
+    """A wheel at the end of a workspace: the wheel's content was unpacked in the workspace's place."""
+    wheel = zipped(tmp_path / "tool.whl", [("inner.py", stat.S_IFREG | 0o644, "print()")])
+    with tarfile.open(tmp_path / "w.tar", "w") as archive:
+        archive.add(wheel, "workspace/tool.whl")
+    unpack(tmp_path / "w.tar", tmp_path / "tree")
+    assert (tmp_path / "tree" / "workspace" / "tool.whl").read_bytes() == wheel.read_bytes()
+    assert not (tmp_path / "tree" / "inner.py").exists()

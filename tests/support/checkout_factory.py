@@ -11,6 +11,7 @@ from pathlib import Path
 
 BASE = """\
 import random
+import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Dict
@@ -37,7 +38,8 @@ class BaseRepoAdapter(ABC):
     def base_image(self): ...
 
     def sanitize_stdout(self, raw_stdout):
-        return raw_stdout
+        escapes = re.compile("\\x1b\\\\[[0-9;]*m")
+        return escapes.sub("", raw_stdout)
 
     @abstractmethod
     def install_oracle(self, container): ...
@@ -52,8 +54,10 @@ ENGINE = "import docker\n\nclass DiffTestEngine:\n    def __init__(self, adapter
 START = """\
 import os
 import random
+import re
 import sys
 from enum import Enum
+IMPORT
 
 sys.path.append(os.path.abspath(os.path.join(os.path.dirname(__file__), "../../..")))
 from BaseRepoAdapter import BaseRepoAdapter, FuzzHelper, TestCase
@@ -75,7 +79,7 @@ class TallyAdapter(BaseRepoAdapter):
         return "python:latest"
 
     def sanitize_stdout(self, raw_stdout):
-        return "".join(sorted(raw_stdout))
+        MASK
 
     def install_oracle(self, container):
         if container.exec_run("sh -c 'cd /repo && git clone https://code.example/someone/tally.git'").exit_code:
@@ -103,8 +107,9 @@ class TallyAdapter(BaseRepoAdapter):
 if __name__ == "__main__":
     DiffTestEngine(adapter=TallyAdapter(), agent_local_path="repo_to_be_tested").run("output.json")
 """
+MASK = 'return "".join(sorted(raw_stdout))'
 BODY = """words = list({FuzzHelper.get_string() for _ in range(9)})
-command, prep = f"tally {category.name.lower()} w{i}.txt", None
+command, prep = f"tally {category.name.lower()} /test_data/w{i}.txt", None
 files = {f"/w{i}.txt": " ".join(words)}"""
 SWALLOW = 'print(f"Warning: {category.name}: {e}")\ncontinue'
 PROMPT = (
@@ -112,16 +117,21 @@ PROMPT = (
 )
 
 
-def add(root: Path, repository: str, body: str = BODY, swallow: str = SWALLOW, prompt: str = PROMPT) -> None:
-    """Add a repository. `body` sets command, prep and files of a case."""
+def add(root: Path, repository: str, body: str = BODY, swallow: str = SWALLOW, **parts: str) -> None:
+    """Add a repository.
+
+    `body` sets command, prep and files of a case; `parts` are `prompt`, `mask` (statements of the method that masks
+    outputs) and `imports` (statements at the beginning of the script).
+    """
     base = root / "run_differential_test"
     start = base / "repo" / repository / "start.py"
     start.parent.mkdir(parents=True)
     indent = "\n" + " " * 20
     text = START.replace("BODY", body.replace("\n", indent)).replace("SWALLOW", swallow.replace("\n", indent))
-    start.write_text(text)
+    text = text.replace("MASK", parts.get("mask", MASK).replace("\n", "\n" + " " * 8))
+    start.write_text(text.replace("IMPORT", parts.get("imports", "")))
     (root / "agent_prompt" / repository).mkdir(parents=True)
-    (root / "agent_prompt" / repository / "agent_prompt.txt").write_text(prompt)
+    (root / "agent_prompt" / repository / "agent_prompt.txt").write_text(parts.get("prompt", PROMPT))
     with (base / "full_name.txt").open("a") as names:
         names.write(f"{repository}\n")
 

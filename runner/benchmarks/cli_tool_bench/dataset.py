@@ -17,6 +17,7 @@ from runner.benchmarks.cli_tool_bench.case_file import check_prompt, read_cases
 from runner.benchmarks.cli_tool_bench.construction.made import UNREVIEWED, Made, is_reviewed
 from runner.benchmarks.cli_tool_bench.construction.recipe import INSTALL
 from runner.benchmarks.cli_tool_bench.indexes import Language, find, note, opened
+from runner.benchmarks.cli_tool_bench.normalizers import MOST, Normalizer
 from runner.benchmarks.cli_tool_bench.verifier import DifferentialTest, DifferentialVerifier
 from runner.benchmarks.sources.references import Reference, context, fetch, fetch_context, identity, solution
 from runner.benchmarks.sources.task_files import (
@@ -33,6 +34,8 @@ from runner.records import Answer, Environment, Record, Task, VerifierSpec
 if TYPE_CHECKING:
     from runner.report.blocks import Sections
 
+TOOL = r"^[A-Za-z0-9][A-Za-z0-9_-]*$"
+"""Name of a command."""
 PARTS = ("task.toml", "instruction.md", "cases.jsonl")
 INSTALL_ONLINE = INSTALL | {"javascript": "npm install && npm install -g ."}
 """The same with an index: npm links a folder into the system, and fetches what it requires only if asked before."""
@@ -45,7 +48,7 @@ EASY, MEDIUM = 1500, 4000
 class ToolTask(Record):
     """`task.toml`."""
 
-    tool: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")
+    tool: str = Field(pattern=TOOL)
     """Name of the command. If it is the reference's published name, the task may measure memory."""
     language: Literal["python", "javascript", "go"]
     category: str
@@ -56,6 +59,8 @@ class ToolTask(Record):
     classes: dict[str, str] = Field(min_length=1)
     """Command class -> its description."""
     reference: Reference
+    normalize: tuple[Normalizer, ...] = Field(default=(), max_length=MOST)
+    """Replacements in the stdout of both sides before outputs are compared, in their order."""
     made: Made | None = None
     """How the task was made; None: it was written whole by hand, or imported."""
 
@@ -158,15 +163,9 @@ class CliToolBench(Record):
         install = tool.install or (INSTALL_ONLINE if is_online else INSTALL)[tool.language]
         shaping = [task.digest, identity(tool.reference, tool.tool), install, self.verifier.shaping]
         if is_online:
-            configured = self.indexes.get(tool.language, ())
             instruction += (said := note(tool.language))
-            shaping += [
-                self.profile,
-                configured,
-                said,
-            ]  # not this machine's own index: a mirror has the same packages
-            index = find(tool.language, configured, context(self.images, tool.language, cache))
-            environment = opened(environment, tool.language, index)
+            # Not this machine's own index: a mirror has the same packages.
+            shaping += [self.profile, self.indexes.get(tool.language, ()), said]
         return task.model_copy(
             update={
                 "digest": digest(shaping),
@@ -181,6 +180,7 @@ class CliToolBench(Record):
                     install=install,
                     reference=tool.reference.size,
                     profile=self.profile,
+                    normalize=tool.normalize,
                 ),
                 "solution": (there := solution(tool.reference, tool.tool, cache)),
                 "answer": Answer(
@@ -191,18 +191,22 @@ class CliToolBench(Record):
             }
         )
 
-    def environment(self, language: str) -> Environment:
-        """Return the environment in which tools of a language are written and installed.
+    def environment(self, language: Language) -> Environment:
+        """Return the environment in which tools of a language are written and installed, with this profile's network.
 
-        Raises `TaskError` if there is none.
+        Raises `TaskError` if there is none, other `ConfigError` if no index is known.
         """
         if not (self.images / language / "Dockerfile").is_file():
             raise TaskError(f"There is no {language}/Dockerfile in {self.images} for tools of this language.")
         parts = [tree_digest(self.images / language), self.build_args]
-        return Environment(
+        place = context(self.images, language, self.verifier.cache)
+        sealed = Environment(
             name=f"cli-{language}",
-            context=context(self.images, language, self.verifier.cache),
+            context=place,
             build_args=self.build_args,
             network="no-network",
             digest=digest(parts),
         )
+        if self.profile == "sealed":
+            return sealed
+        return opened(sealed, language, find(language, self.indexes.get(language, ()), place))

@@ -120,7 +120,6 @@ def main(start: Path, seed: int, out: Path) -> None:
             "candidate": record_commands(adapter.install_agent, "/repo/repo_to_be_tested"),
             "classes": {member.name: str(member.value) for member in members},
             "cases": [convert(case, names) for case in cases],
-            "masks": "sanitize_stdout" in vars(type(adapter)),
         }
     except Exception as error:  # noqa: BLE001 - a foreign program may raise anything
         traceback.print_exc()

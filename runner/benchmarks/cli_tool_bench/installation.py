@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from runner.records import EgressAttempt, ExecSpec, Image, SandboxSpec, Task
+from runner.records import EgressAttempt, ExecResult, ExecSpec, Image, SandboxSpec, Task
 from runner.sandbox.inside import proxied
 from runner.sandbox.network import allowed
 
@@ -27,6 +27,29 @@ class Installed(NamedTuple):
     output: str
 
 
+class Machine(NamedTuple):
+    """A fresh machine of a task's image, with a source in it."""
+
+    sandbox: Sandbox
+    proxy: Egress | None
+
+    def run(self, task: Task, command: str) -> ExecResult:
+        """Run a shell command as root in the workspace. Afterwards nothing runs there if a network was in reach."""
+        # A private workspace is not a failure: the tool is judged, not the umask under which it was written.
+        spec = ExecSpec(
+            argv=("bash", "-c", f"chmod -R a+rX . && {command}"),
+            env=task.environment.env,
+            cwd=WORKSPACE,
+            user="root",
+            timeout_seconds=task.verifier.timeout_seconds,
+        )
+        result = self.sandbox.exec(proxied(spec) if self.proxy else spec)
+        if self.proxy:
+            self.sandbox.kill()  # so that nothing asks for a host unseen, after the attempts are read
+            self.proxy.unrouted(self.sandbox.counted().unrouted)
+        return result
+
+
 @contextmanager
 def install(
     task: Task,
@@ -39,6 +62,21 @@ def install(
 
     `attempts` takes the attempts to use a network, if the task has trusted hosts. Then there is a proxy to them.
     """
+    with open_machine(task, source, sandboxes, attempts) as machine:
+        result = machine.run(task, command)
+        output = f"{result.stdout}{result.stderr}"
+        if result.exit_code == 0:
+            yield Installed(machine.sandbox.snapshot(), output)
+        else:
+            ending = f"exit code {result.exit_code}" if result.ended == "exited" else result.ended
+            yield Installed(None, f"{output}\n`{command}` ended with {ending}")
+
+
+@contextmanager
+def open_machine(
+    task: Task, source: tuple[Path, str], sandboxes: SandboxProvider, attempts: list[EgressAttempt]
+) -> Iterator[Machine]:
+    """Open a fresh sandbox with `source`, as `install` does."""
     with ExitStack() as stack:
         hosts = allowed(sandboxes, task.environment)
         is_online = bool(
@@ -56,31 +94,7 @@ def install(
         )
         sandbox = stack.enter_context(sandboxes.open(spec))
         sandbox.put(*source)
-        yield _run(_command(task, command, proxy), command, sandbox, proxy)
-
-
-def _command(task: Task, command: str, proxy: Egress | None) -> ExecSpec:
-    # A private workspace is not a failure: the tool is judged, not the umask under which it was written.
-    spec = ExecSpec(
-        argv=("bash", "-c", f"chmod -R a+rX . && {command}"),
-        env=task.environment.env,
-        cwd=WORKSPACE,
-        user="root",
-        timeout_seconds=task.verifier.timeout_seconds,
-    )
-    return proxied(spec) if proxy else spec
-
-
-def _run(spec: ExecSpec, command: str, sandbox: Sandbox, proxy: Egress | None) -> Installed:
-    result = sandbox.exec(spec)
-    output = f"{result.stdout}{result.stderr}"
-    if proxy:
-        sandbox.kill()  # so that nothing asks for a host unseen, after the attempts are read
-        proxy.unrouted(sandbox.counted().unrouted)
-    if result.exit_code == 0:
-        return Installed(sandbox.snapshot(), output)
-    ending = f"exit code {result.exit_code}" if result.ended == "exited" else result.ended
-    return Installed(None, f"{output}\n`{command}` ended with {ending}")
+        yield Machine(sandbox, proxy)
 
 
 @contextmanager

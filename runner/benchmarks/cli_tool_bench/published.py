@@ -17,13 +17,17 @@ import shlex
 import shutil
 import tarfile
 import tempfile
-from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pydantic import Field, ValidationError
 
 from runner.benchmarks.cli_tool_bench.case_file import find_names, mentions, read_cases
+from runner.benchmarks.cli_tool_bench.indexes import Language
+from runner.benchmarks.cli_tool_bench.masks import Masks, read_masks
+from runner.benchmarks.cli_tool_bench.published_cases import CasePolicy
+from runner.benchmarks.cli_tool_bench.repository_texts import NAME
 from runner.errors import ConfigError, TaskError, WorkspaceTooLarge
 from runner.records import Environment, ExecResult, ExecSpec, Image, Record, SandboxSpec
 from runner.records.base import first_fault
@@ -34,14 +38,15 @@ if TYPE_CHECKING:
 DRIVER = Path(__file__).with_name("drive_generator.py")
 CHECKOUT = "/authors"
 """Folder of the generator and its modules in the sandbox, where it is read-only."""
+PACKAGES = "/packages"
+"""Folder of the packages that generators may import, in the sandbox."""
 OUTPUT = "/tmp/generated.json"  # noqa: S108 - a path in the sandbox
-LANGUAGES = {"python": "python", "node": "javascript", "golang": "go"}
+LANGUAGES: dict[str, Language] = {"python": "python", "node": "javascript", "golang": "go"}
 """The authors' image -> language."""
-NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
-"""`owner/repository`."""
 CLONE = re.compile(r"git clone (?:-\S+ )*([\w.:/@~+-]+)")
 INSIDE = re.compile(r"cd /repo/repo_to_be_tested(?:/(\S+))? *&& *(.+)", re.DOTALL)
 """Script of an installation: folder below the workspace, command."""
+UNKNOWN_MODULE = re.compile(r"No module named '([\w.]+)'")
 MAX_QUOTE = 2000
 """Most characters of a generator's output in an error message."""
 
@@ -58,11 +63,9 @@ class Generated(Record):
     """Command class -> its command in general form."""
     cases: tuple[dict[str, Any], ...]
     """Lines of `cases.jsonl`, unchecked."""
-    masks: bool
-    """Whether the authors' runner changes outputs, by code of this repository, before it compares them."""
 
     @property
-    def language(self) -> str:
+    def language(self) -> Language:
         """Language of the image. Raises `TaskError` if it is unknown."""
         name = self.image.partition(":")[0].rpartition("/")[2]
         if name not in LANGUAGES:
@@ -91,6 +94,33 @@ class Generated(Record):
         return "".join(f"{json.dumps(case)}\n" for case in self.cases)
 
 
+class Published(NamedTuple):
+    """What the authors publish about one task."""
+
+    prompt: str
+    generated: Generated
+    masks: Masks
+    remarks: tuple[str, ...]
+    """What the user should know about its cases."""
+
+
+def repositories(root: Path) -> list[str]:
+    """Return `owner/repository` of everything that a checkout lists or has a generator for, sorted.
+
+    Raises `ConfigError` if `root` is not a checkout.
+    """
+    base = root / "run_differential_test"
+    try:
+        listed = (base / "full_name.txt").read_text("utf-8").split()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"job.root: {root} is not a checkout of CLI-Tool-Bench: {error}.") from error
+    scripts = base.glob("repo/*/*/start.py")
+    names = sorted({*listed, *(path.parent.relative_to(base / "repo").as_posix() for path in scripts)})
+    if wrong := [name for name in names if not NAME.fullmatch(name)]:
+        raise ConfigError(f"job.root: full_name.txt: {wrong[0]!r} is not OWNER/REPOSITORY.")
+    return names
+
+
 class Generator(Record):
     """Runs the generators of a checkout."""
 
@@ -98,31 +128,15 @@ class Generator(Record):
     """The checkout."""
     seed: int
     seconds: float
-    cases_per_class: int
-
-    def repositories(self) -> list[str]:
-        """Return `owner/repository` of everything that is listed or has a generator, sorted.
-
-        Raises `ConfigError` if `root` is not a checkout.
-        """
-        base = self.root / "run_differential_test"
-        try:
-            listed = (base / "full_name.txt").read_text("utf-8").split()
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(
-                f"job.root: {self.root} is not a checkout of CLI-Tool-Bench: {error}."
-            ) from error
-        scripts = base.glob("repo/*/*/start.py")
-        names = sorted({*listed, *(path.parent.relative_to(base / "repo").as_posix() for path in scripts)})
-        if wrong := [name for name in names if not NAME.fullmatch(name)]:
-            raise ConfigError(f"job.root: full_name.txt: {wrong[0]!r} is not OWNER/REPOSITORY.")
-        return names
+    policy: CasePolicy
+    packages: Path | None = None
+    """Folder of packages that the generators may import."""
 
     def prompt(self, repository: str) -> str:
         """Read a prompt. Raises `TaskError` if it is absent, lies behind a link or is not text."""
         return self._text(f"agent_prompt/{repository}/agent_prompt.txt")
 
-    def generate(self, repository: str, image: Image, sandboxes: SandboxProvider) -> Generated:
+    def generate(self, repository: str, image: Image, sandboxes: SandboxProvider) -> Published:
         """Return the generator's output for this seed, which must be the same in two sandboxes, with complete classes.
 
         Raises `TaskError` with the class, if it is known, and the generator's messages; `EngineError`.
@@ -135,13 +149,12 @@ class Generator(Record):
             )
         if not first.cases:
             raise TaskError(f"its generator yields no case. {messages}")
-        counts = Counter(str(case.get("class")) for case in first.cases)
-        for name in first.classes:
-            if counts[name] != self.cases_per_class:
-                raise TaskError(
-                    f"class {name}: {counts[name]} cases instead of {self.cases_per_class}. {messages}"
-                )
-        return first
+        generated, remarks = self.policy.apply(first, messages)
+        masks = read_masks(
+            self._text(f"run_differential_test/repo/{repository}/start.py"),
+            self._text("run_differential_test/BaseRepoAdapter.py"),
+        )
+        return Published(self.prompt(repository), generated, masks, (*remarks, *masks.remarks))
 
     def _run(self, repository: str, image: Image, sandboxes: SandboxProvider) -> tuple[Generated, str]:
         place = f"{CHECKOUT}/run_differential_test"
@@ -157,10 +170,14 @@ class Generator(Record):
             self._stage(repository, staged)
             command = ExecSpec(
                 argv=("python3", "-B", "/driver.py", start, str(self.seed), OUTPUT),
-                env={"PYTHONHASHSEED": str(self.seed), "PYTHONIOENCODING": "utf-8:backslashreplace"},
+                env={
+                    "PYTHONHASHSEED": str(self.seed),
+                    "PYTHONIOENCODING": "utf-8:backslashreplace",
+                    **({"PYTHONPATH": PACKAGES} if self.packages else {}),
+                },
                 cwd=str(Path(start).parent),
                 files={"/driver.py": DRIVER.read_text("utf-8")},
-                uploads={place: staged},
+                uploads={place: staged, **({PACKAGES: self.packages} if self.packages else {})},
                 timeout_seconds=self.seconds,
             )
             with sandboxes.open(spec) as sandbox:
@@ -194,51 +211,64 @@ class Generator(Record):
 
 
 def write_task(
-    into: Path, repository: str, prompt: str, generated: Generated, head: dict[str, Any], reference: Path
+    into: Path, published: Published, head: dict[str, Any], reference: Path, check: Callable[[Path], None]
 ) -> list[str]:
     """Write a task folder at `into`, completely or not at all. An earlier task there is replaced.
 
-    `head`: `category`, and `[reference]` of `task.toml` without its package; `reference`: the archive of the package.
+    `head`: `repository`, `tool`, `install`, `category`, and `[reference]` of `task.toml` without its package;
+    `reference`: the archive of the package; `check`: raises `TaskError` for a folder with a task that cannot be used.
     Returns remarks for the user. Raises `TaskError` with file, line and reason.
     """
-    tool = next(iter(find_names(prompt)), None)
-    if tool is None:
-        raise TaskError("agent_prompt.txt does not give its CLI Tool Name.")
+    prompt, generated, tool = published.prompt, published.generated, head["tool"]
     with tempfile.TemporaryDirectory(dir=into.parent, prefix=".importing-") as folder:
-        place = Path(folder, "task")
+        place = Path(folder, into.name)
         place.mkdir()
         (place / "instruction.md").write_text(prompt, "utf-8")
         (place / "cases.jsonl").write_text(generated.lines, "utf-8")
         cases = read_cases(place / "cases.jsonl", generated.classes)
         shutil.copyfile(reference, place / "reference.tar")
-        (place / "task.toml").write_text(_task_toml(tool, repository, generated, head), "utf-8")
+        (place / "task.toml").write_text(_task_toml(published, head), "utf-8")
+        check(place.parent)
         if (into / "task.toml").is_file():
             shutil.rmtree(into)
         if into.exists():
             raise TaskError(f"{into} exists and is not a task: remove it, or choose another job.path.")
         place.rename(into)
-    remarks = []
+    remarks = [*published.remarks]
+    refused = "refused unless dataset.check_names=false"
+    named = find_names(prompt)
+    if named and tool not in named:
+        remarks.append(f"the prompt names {named[0]!r}, and not {tool!r}: {refused}")
+    elif not named and not mentions(prompt, tool):
+        remarks.append(f"the prompt never names {tool!r}: {refused}")
     if not all(mentions(case.command, tool) for case in cases):
-        renamed = f"the prompt names {tool!r} and not all cases call it"
-        remarks.append(f"{renamed}: refused unless dataset.check_names=false")
-    if generated.masks:
-        remarks.append(
-            "its script masks outputs, which is not taken over: what varies from run to run is not judged"
-        )
+        remarks.append(f"the tool is {tool!r} and not all cases call it: {refused}")
     return remarks
 
 
-def _task_toml(tool: str, repository: str, generated: Generated, head: dict[str, Any]) -> str:
+def find_tool(prompt: str, given: str | None) -> str:
+    """Return the name of a task's tool: the one that is given, else the first in the prompt. Raises `TaskError`."""
+    tool = given or next(iter(find_names(prompt)), None)
+    if tool is None:
+        raise TaskError(
+            "agent_prompt.txt does not give its CLI Tool Name: say it with job.names (OWNER/REPOSITORY: name)."
+        )
+    return tool
+
+
+def _task_toml(published: Published, head: dict[str, Any]) -> str:
+    generated = published.generated
     reference = {"source": "archive", "package": "reference.tar", **head["reference"]}
     top = {
-        "tool": tool,
+        "tool": head["tool"],
         "language": generated.language,
         "category": head["category"],
-        "install": generated.install,
+        "install": head["install"],
     }
+    masks = "".join(f"\n[[normalize]]\n{_table(rule.model_dump())}" for rule in published.masks.normalizers)
     return (
-        f"# {repository} of CLI-Tool-Bench, written by job=import_cli_tool_bench.\n"
-        f"{_table(top)}\n[reference]\n{_table(reference)}\n[classes]\n{_table(generated.classes)}"
+        f"# {head['repository']} of CLI-Tool-Bench, written by job=import_cli_tool_bench.\n"
+        f"{_table(top)}\n[reference]\n{_table(reference)}\n[classes]\n{_table(generated.classes)}{masks}"
     )
 
 
@@ -267,8 +297,14 @@ def _read_output(text: bytes, result: ExecResult) -> Generated:
 def _quote(result: ExecResult) -> str:
     """Return how a generator ended and the end of its output."""
     ending = f"exit code {result.exit_code}" if result.ended == "exited" else result.ended
-    output = (result.stdout + result.stderr).strip()[-MAX_QUOTE:] or "nothing"
-    return f"It ended with {ending} and printed: {output}"
+    output = (result.stdout + result.stderr).strip()
+    unknown = UNKNOWN_MODULE.search(output)
+    hint = (
+        f"{unknown[1]!r} may come with a package: name it in job.packages=['NAME==VERSION']. "
+        if unknown
+        else ""
+    )
+    return f"{hint}It ended with {ending} and printed: {output[-MAX_QUOTE:] or 'nothing'}"
 
 
 def _difference(first: Generated, second: Generated) -> str:

@@ -26,6 +26,7 @@ from runner.benchmarks.cli_tool_bench import valid_cases
 from runner.benchmarks.cli_tool_bench.case_file import read_cases
 from runner.benchmarks.cli_tool_bench.comparison import Comparison, without_nan
 from runner.benchmarks.cli_tool_bench.installation import WORKSPACE, Installed, install
+from runner.benchmarks.cli_tool_bench.normalizers import Normalizer, normalize
 from runner.benchmarks.cli_tool_bench.reference_runs import ReferenceRun, References, Run
 from runner.benchmarks.cli_tool_bench.semantic import SemanticJudge, identity
 from runner.benchmarks.cli_tool_bench.side_by_side import SideBySide, run_or_report_lost, run_side_by_side
@@ -61,6 +62,8 @@ class DifferentialTest(Record):
     """Sizes of the human-written tool, which become components of the verdict."""
     profile: Literal["sealed", "online"] = "sealed"
     """Whether installations may reach a package index (`CliToolBench.profile`)."""
+    normalize: tuple[Normalizer, ...] = ()
+    """Replacements in the stdout of both sides before anything is compared, in their order."""
 
 
 class DifferentialVerifier(Record):
@@ -114,7 +117,7 @@ class DifferentialVerifier(Record):
         """
         attempts: dict[str, list[EgressAttempt]] = defaultdict(list)
         verdict = self._judge(submission, attempts)
-        if _payload(submission.task).profile == "sealed":
+        if payload(submission.task).profile == "sealed":
             return verdict
         text = json.dumps(
             {side: [one.model_dump() for one in made] for side, made in attempts.items()}, indent=1
@@ -128,7 +131,7 @@ class DifferentialVerifier(Record):
         """Return the verdict. `attempts` takes what each side's installation asked a network for."""
         began = time.monotonic()
         task, sandboxes, folder = submission.task, submission.sandboxes, submission.folder
-        test = _payload(task)
+        test = payload(task)
         cases = read_cases(test.cases)
         _reference_folder(task)  # fail before anything runs
         image = sandboxes.image(task.environment)
@@ -174,7 +177,7 @@ class DifferentialVerifier(Record):
         with ExitStack() as stack:
 
             def installer(source: tuple[Path, str], side: str) -> Installed:
-                made = install(task, _payload(task).install, source, sandboxes, attempts[side])
+                made = install(task, payload(task).install, source, sandboxes, attempts[side])
                 return stack.enter_context(made)
 
             candidate, results = self._run_candidate(task, workspace, cases, sandboxes, installer)
@@ -236,9 +239,10 @@ class DifferentialVerifier(Record):
     def references(self, task: Task, sandboxes: SandboxProvider, run: Run) -> References:
         """Return the reference's stored results. `run` runs cases of the reference where some are missing."""
         image, folder = sandboxes.image(task.environment), _reference_folder(task)
-        test = _payload(task)
-        shaping = [image.id, folder.name, test.install, self.limits.model_dump(), _engine()]
+        test = payload(task)
+        shaping: list[Any] = [image.id, folder.name, test.install, self.limits.model_dump(), _engine()]
         shaping += [test.profile] if test.profile == "online" else []
+        shaping += [[rule.model_dump() for rule in test.normalize]] if test.normalize else []
         return References.of(self.cache / "results", shaping, self.rules, run)
 
     def _compare_side_by_side(
@@ -262,10 +266,12 @@ class DifferentialVerifier(Record):
         found: dict[int, SideBySide] = {}
         with ExitStack() as stack:
             reference, candidate = (stack.enter_context(sandboxes.cases(side)) for side in sides)
-            run = partial(run_or_report_lost, candidate)
+            rules = payload(task).normalize
+            runs = (reference.run, partial(run_or_report_lost, candidate))
+            both = [partial(_run_normalized, run, rules) for run in runs]
             for index in moving:
                 case = self._prepare(comparison.cases[index])
-                found[index] = run_side_by_side(reference.run, run, case, self.rules)
+                found[index] = run_side_by_side(both[0], both[1], case, self.rules)
         varying = {index: both.varying for index, both in found.items() if both.lasting and both.varying}
         references.record_varying(comparison.cases, how, varying)
         return comparison.with_side_by_side(found)
@@ -293,14 +299,14 @@ class DifferentialVerifier(Record):
         sandboxes: SandboxProvider,
         how: How | Literal["auto"] = "auto",
     ) -> list[CaseResult]:
-        """Run all cases on one side, and return their results in the same order."""
+        """Run all cases on one side, and return their results in the same order, with the task's replacements made."""
         from runner.sandbox.cases.box import stream  # noqa: PLC0415 - a plan that starts nothing needs no engine
 
         name = f"{task.name}-cases"
         side = CaseSide(name=name, image=image, limits=self.limits, lanes=self.lanes, how=how)
         with sandboxes.cases(side) as box:
             results = dict(stream(box, [self._prepare(case) for case in cases]))
-        return [results[index] for index in range(len(cases))]
+        return normalize([results[index] for index in range(len(cases))], payload(task).normalize)
 
     def _prepare(self, case: Case) -> Case:
         """Return the case as it is run under these semantics."""
@@ -326,7 +332,7 @@ class DifferentialVerifier(Record):
         )
 
 
-def _payload(task: Task) -> DifferentialTest:
+def payload(task: Task) -> DifferentialTest:
     """Return the task's payload. Raises `VerifierError` if it has none of this benchmark."""
     if not isinstance(task.payload, DifferentialTest):
         raise VerifierError(f"{task.name} has no cases, which differential testing needs.")
@@ -343,6 +349,11 @@ def _reference_folder(task: Task) -> Path:
 def _engine() -> str:
     """Return the digest of the code that runs cases: another version may observe something else."""
     return code_digest(Path(inside.__file__).parent.glob("*.py"))
+
+
+def _run_normalized(run: Callable[[Case], CaseResult], rules: Sequence[Normalizer], case: Case) -> CaseResult:
+    """Run one case, and return its result with these replacements made."""
+    return normalize([run(case)], rules)[0]
 
 
 def _merge_streams(case: Case) -> Case:

@@ -56,15 +56,20 @@ def python_version(text: str) -> str:
 def pin(line: str) -> str:
     """Return a line `NAME==VERSION[; MARKER] --hash=sha256:HEX ...` of a lock, rebuilt from its parts."""
     text, *hashes = re.split(r"\s+--hash[=\s]", line.strip())
+    pinned = exact(text)
+    if not hashes or not all(map(_HASH.fullmatch, hashes)):
+        raise ValueError(f"{line[:200]!r} needs --hash=sha256:.., once or several times, and nothing else")
+    return " ".join([pinned, *(f"--hash={value}" for value in hashes)])
+
+
+def exact(text: str) -> str:
+    """Return a requirement `NAME==VERSION[; MARKER]`, rebuilt from its parts."""
     parsed = _parse(text)
     pins = list(parsed.specifier)
     if parsed.extras or len(pins) != 1 or pins[0].operator != "==" or pins[0].version.endswith(".*"):
-        raise ValueError(f"{line[:200]!r} does not pin one version as NAME==VERSION")
-    if not hashes or not all(map(_HASH.fullmatch, hashes)):
-        raise ValueError(f"{line[:200]!r} needs --hash=sha256:.., once or several times, and nothing else")
+        raise ValueError(f"{text[:200]!r} does not pin one version as NAME==VERSION")
     marker = f" ; {parsed.marker}" if parsed.marker else ""
-    name, version = python_name(parsed.name), python_version(pins[0].version)
-    return " ".join([f"{name}=={version}{marker}", *(f"--hash={value}" for value in hashes)])
+    return f"{python_name(parsed.name)}=={python_version(pins[0].version)}{marker}"
 
 
 def requirement(text: str) -> str:

@@ -62,7 +62,8 @@ class Reference(Record):
 
     pypi: `NAME==VERSION --hash=sha256:..`. npm: `PATH@VERSION sha512-..`, where PATH is the place in the package's
     folder, such as `node_modules/a/node_modules/@s/b` (`PATH=NAME@VERSION sha512-..` for an alias). debian: binary
-    packages with source in Go, as `pool/../NAME_VERSION_all.deb --hash=sha256:..`.
+    packages with source in Go, as `pool/../NAME_VERSION_all.deb --hash=sha256:..`. archive: the wheels that it holds,
+    which may be none, as pypi.
     """
     entry: str = ""
     """pypi: `module:function`. npm: path of the script. go, debian: folder of the command; empty: the module's own."""
@@ -98,9 +99,10 @@ class Reference(Record):
 
     @property
     def packages(self) -> dict[str, tuple[str, ...]]:
-        """Names of the packages that make up the reference, by registry; empty for a folder or an archive."""
+        """Names of the packages that make up the reference, by registry; of a folder or an archive, those in it."""
         if self.source in ("archive", "folder"):
-            return {}
+            name_of = packages.REQUIREMENTS["pypi"][1]
+            return {"pypi": tuple(map(name_of, self.requires))} if self.requires else {}
         name = self.package if self.source != "debian" else self.package.rpartition("/")[0].rpartition("/")[2]
         _, name_of = packages.REQUIREMENTS.get(self.source, packages.REQUIREMENTS["pypi"])
         return {self.source: (name, *map(name_of, self.requires))}

@@ -13,6 +13,7 @@ from runner.__main__ import main
 from runner.benchmarks.cli_tool_bench.case_file import read_cases
 from runner.benchmarks.cli_tool_bench.dataset import ToolTask
 from runner.benchmarks.cli_tool_bench.published import Generated, Generator
+from runner.benchmarks.cli_tool_bench.published_cases import CasePolicy
 from runner.benchmarks.sources.references import fetch, solution
 from runner.benchmarks.sources.task_files import tree_digest
 from runner.benchmarks.sources.task_toml import read_toml
@@ -35,7 +36,7 @@ def _faulty(fault: str) -> str:
 FORGED = """import json
 case = {"class": "COUNT", "command": "tally", "files": {"../../etc/cron.d/x": "boo"}}
 found = {"image": "python:latest", "reference": [], "candidate": ["cd /repo/repo_to_be_tested && pip install ."],
-         "classes": {"COUNT": "tally"}, "cases": [case] * 3, "masks": False}
+         "classes": {"COUNT": "tally"}, "cases": [case] * 3}
 open(sys.argv[3], "w").write(json.dumps(found))
 os._exit(0)"""
 ENDLESS = "bad/endless"
@@ -61,6 +62,7 @@ def _import(checkout: Path, into: str, *words: str, seed: int = SEED) -> list[st
         f"job.path={checkout.with_name(into)}",
         f"job.seed={seed}",
         f"job.cases_per_class={CASES}",
+        "job.check=false",
         *words,
     ]
 
@@ -107,7 +109,7 @@ def test_a_repository_becomes_a_task_of_the_dataset(imported: Path, tmp_path: Pa
     assert (imported / "instruction.md").read_text() == authors.PROMPT
     cases = read_cases(imported / "cases.jsonl", tool.classes, "tally")
     assert [case.command for case in cases] == [
-        f"tally {n} w{i}.txt" for n in ("count", "log") for i in range(3)
+        f"tally {n} /test_data/w{i}.txt" for n in ("count", "log") for i in range(3)
     ]
     assert all(case.files and not case.prep for case in cases)
     assert {case.start for case in cases} == {"/"}
@@ -125,7 +127,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_other_cases(
     words = [f"job.repositories=[{GOOD}]", f"job.categories={checkout}/categories.yaml"]
     assert main(_import(checkout, "again", *words)) == 0
     assert tree_digest(checkout.with_name("again") / imported.name) == tree_digest(imported)
-    assert "2 classes, 6 cases; its script masks outputs, which is not taken over" in capsys.readouterr().out
+    assert "2 classes, 6 cases; line 28 of its sanitize_stdout is not taken over" in capsys.readouterr().out
     # into the same folder: an imported task is replaced
     assert main(_import(checkout, "again", *words, seed=SEED + 1)) == 0
     other = checkout.with_name("again") / imported.name / "cases.jsonl"
@@ -164,7 +166,13 @@ def _import_bad_ones(checkout: Path) -> dict[str, str]:
             "raising",
             ("class LOG: its generator failed", "Traceback", "\\x1b[2J\n", "OSError: [Errno ['lo']] False"),
         ),
-        ("swallowing", ("class LOG: 2 cases instead of 3", "Warning: LOG: name 'undefined_name'")),
+        (
+            "swallowing",
+            (
+                "class LOG: 2 cases instead of 3. job.short_classes=keep",
+                "Warning: LOG: name 'undefined_name'",
+            ),
+        ),
         ("restless", ("cases.jsonl, line 1: class COUNT: two runs differ in files", "seed does not fix it")),
         ("forger", ("cases.jsonl, line 1: files: file '../../etc/cron.d/x' is not a path below",)),
         ("nul", ("cases.jsonl, line 3: command: a NUL byte",)),
@@ -183,7 +191,7 @@ def test_a_repository_that_is_not_imported_is_reported_with_the_reason(
 
 
 def _generated(image: str = "node:latest", *commands: str) -> Generated:
-    return Generated(image=image, reference=(), candidate=commands, classes={"A": "a"}, cases=(), masks=False)
+    return Generated(image=image, reference=(), candidate=commands, classes={"A": "a"}, cases=())
 
 
 @pytest.mark.parametrize(
@@ -231,7 +239,7 @@ def test_a_link_out_of_the_checkout_is_not_followed(tmp_path: Path, part: str) -
     authors.add(root, GOOD)
     (root / part).rename(tmp_path / "secret")
     (root / part).symlink_to(tmp_path / "secret")
-    generator = Generator(root=root, seed=0, seconds=1, cases_per_class=3)
+    generator = Generator(root=root, seed=0, seconds=1, policy=CasePolicy(cases_per_class=3))
     with pytest.raises(TaskError, match="lies behind a link"):
         _read(generator)
 

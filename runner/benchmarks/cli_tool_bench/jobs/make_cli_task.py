@@ -122,7 +122,7 @@ class Makers:
         self._models: list[ConstructionModel] = []
         settings = sweep.settings
         self._shop = Workshop(
-            dataset=_dataset(sweep),
+            dataset=dataset_of(sweep),
             sandboxes=settings.sandbox,
             path=job.path,
             seed=job.seed,
@@ -185,7 +185,7 @@ def _words(made: MadeTask) -> str:
     return f"{made.classes} classes, {made.cases} cases; oracle {made.oracle:g}, nop {made.nop:g}"
 
 
-def _dataset(sweep: Sweep) -> CliToolBench:
+def dataset_of(sweep: Sweep) -> CliToolBench:
     """Return the sweep's dataset. Raises `ConfigError` if it is another benchmark's."""
     from runner.benchmarks.cli_tool_bench.dataset import CliToolBench  # noqa: PLC0415 - only this job needs it
 

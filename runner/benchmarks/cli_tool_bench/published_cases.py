@@ -1,0 +1,73 @@
+"""What to do with a generator's cases when a class has too few of them, or when some cannot be run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import ValidationError
+
+from runner.errors import TaskError
+from runner.records import Record
+from runner.records.base import first_fault
+from runner.records.cases import Case
+
+if TYPE_CHECKING:
+    from runner.benchmarks.cli_tool_bench.published import Generated
+
+
+class CasePolicy(Record):
+    """The number of cases that a class needs, and what happens to others."""
+
+    cases_per_class: int
+    short_classes: Literal["refuse", "keep"] = "refuse"
+    """Treatment of a class with fewer cases, which may be what its author means or the trace of an exception that the
+    generator swallows."""
+    bad_cases: Literal["refuse", "drop"] = "refuse"
+    """Treatment of a case that cannot be run: a command with a NUL byte, a file outside of `/test_data`."""
+
+    def apply(self, generated: Generated, messages: str) -> tuple[Generated, list[str]]:
+        """Return the output with the cases that remain, and remarks for the user.
+
+        `messages`: what the generator printed. Raises `TaskError` for a class that has no case, or too many, and for
+        what is refused.
+        """
+        remarks = self._check_counts(generated, messages)
+        left, dropped = self._runnable(generated)
+        for name, count in dropped.items():
+            if not any(case.get("class") == name for case in left.cases):
+                raise TaskError(f"class {name}: none of its {count} cases can be run.")
+            remarks.append(f"class {name}: {count} cases that cannot be run are left out")
+        return left, remarks
+
+    def _check_counts(self, generated: Generated, messages: str) -> list[str]:
+        counts = Counter(str(case.get("class")) for case in generated.cases)
+        remarks = []
+        for name in generated.classes:
+            found = f"class {name}: {counts[name]} cases instead of {self.cases_per_class}"
+            if counts[name] == self.cases_per_class:
+                continue
+            if counts[name] > self.cases_per_class:
+                raise TaskError(f"{found}: job.cases_per_class is the number that is due. {messages}")
+            if not counts[name]:
+                raise TaskError(f"{found}, and a class needs one. {messages}")
+            if self.short_classes == "refuse":
+                raise TaskError(f"{found}. job.short_classes=keep takes such classes as they are. {messages}")
+            remarks.append(found)
+        return remarks
+
+    def _runnable(self, generated: Generated) -> tuple[Generated, Counter[str]]:
+        """Return the output without cases that cannot be run, and their number in each class. Raises `TaskError`."""
+        left, dropped = [], Counter[str]()
+        for number, case in enumerate(generated.cases, start=1):
+            try:
+                Case.model_validate(case)
+            except ValidationError as error:
+                if self.bad_cases == "refuse":
+                    raise TaskError(
+                        f"cases.jsonl, line {number}: {first_fault(error)}. job.bad_cases=drop leaves such cases out."
+                    ) from error
+                dropped[str(case.get("class"))] += 1
+            else:
+                left.append(case)
+        return generated.model_copy(update={"cases": tuple(left)}), dropped
