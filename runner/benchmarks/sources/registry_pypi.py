@@ -106,6 +106,6 @@ def _license(about: Any) -> str:
         entry.rpartition(" :: ")[2] for entry in about.get("classifiers") or () if "License ::" in entry
     ]
     if len(stated) == 1:
-        return CLASSIFIED.get(stated[0], stated[0])
+        return str(CLASSIFIED.get(stated[0], stated[0]))
     text = (about.get("license") or "").strip()
     return text if "\n" not in text and text != "UNKNOWN" else ""

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from runner.benchmarks.cli_tool_bench.dataset import INSTALL, ToolTask
+from runner.benchmarks.cli_tool_bench.construction.recipe import INSTALL, Language
+from runner.benchmarks.cli_tool_bench.dataset import ToolTask
 from runner.benchmarks.sources.published_package import Package
 from runner.benchmarks.sources.references import Reference, fetch, fetch_context, identity, solution
 from runner.benchmarks.sources.registries import look_up, reference
@@ -39,14 +40,14 @@ def client(cache: Path) -> Callable[[str], Path]:
 
 
 @pytest.fixture
-def installed(cache: Path, client: Callable[[str], Path]) -> Callable[[Reference, str, str], str]:
+def installed(cache: Path, client: Callable[[str], Path]) -> Callable[[Reference, Language, str], str]:
     """Return a function that installs a reference in its language's image, and returns what a script prints there."""
     base_image.ensure(connect(), print)
 
-    def installed(found: Reference, language: str, script: str) -> str:
+    def installed(found: Reference, language: Language, script: str) -> str:
         client(language)
         fetch(found, TOOL, Path(), client, print, cache)
-        environment = tool_dataset(SHIPPED, cache)._environment(language)
+        environment = tool_dataset(SHIPPED, cache).environment(language)
         sandboxes = DockerSandboxes()
         spec = SandboxSpec(name="reference", image=sandboxes.image(environment), user="agent")
         with sandboxes.open(spec) as sandbox:
@@ -157,7 +158,7 @@ def test_a_package_of_pypi_is_looked_up_with_what_it_requires(client: Callable[[
 @pytest.mark.docker
 @pytest.mark.timeout(BUSY_SECONDS)
 def test_a_package_of_npm_is_installed_with_what_it_requires(
-    client: Callable[[str], Path], installed: Callable[[Reference, str, str], str], tmp_path: Path
+    client: Callable[[str], Path], installed: Callable[[Reference, Language, str], str], tmp_path: Path
 ) -> None:
     package = look_up("npm", "json-diff", "1.0.6", client, print)
     assert (package.license, package.commands) == ("MIT", {"json-diff": "bin/json-diff.js"})
@@ -176,7 +177,7 @@ def test_a_package_of_npm_is_installed_with_what_it_requires(
 @pytest.mark.docker
 @pytest.mark.timeout(BUSY_SECONDS)
 def test_a_source_of_debian_is_installed_with_the_libraries_that_it_imports(
-    client: Callable[[str], Path], installed: Callable[[Reference, str, str], str]
+    client: Callable[[str], Path], installed: Callable[[Reference, Language, str], str]
 ) -> None:
     package = look_up("debian", "gron", "0.7.1-2", client, print)
     assert (package.path, package.commands) == ("pool/main/g/gron/gron_0.7.1.orig.tar.xz", {"gron": ""})

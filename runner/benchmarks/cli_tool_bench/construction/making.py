@@ -252,7 +252,9 @@ class Making:
             "category": recipe.category,
             "agent_timeout_seconds": AGENT_SECONDS,
         }
-        made = Made(written_by=self.answers.authors, seed=self.shop.seed, golden=golden.digest(golden.lines(classes)))
+        made = Made(
+            written_by=self.answers.authors, seed=self.shop.seed, golden=golden.digest(golden.lines(classes))
+        )
         tables = {
             "reference": source.model_dump(mode="json", exclude_defaults=True),
             "made": made.model_dump(mode="json"),
