@@ -12,13 +12,13 @@ from typing import IO, Any
 import pytest
 
 from runner.__main__ import main
-from runner.benchmarks.cli_tool_bench import vendoring
 from runner.benchmarks.cli_tool_bench.case_file import read_cases
 from runner.benchmarks.cli_tool_bench.dataset import ToolTask
-from runner.benchmarks.cli_tool_bench.published import Generated, find_tool
-from runner.benchmarks.cli_tool_bench.published_cases import CasePolicy
-from runner.benchmarks.cli_tool_bench.repository_texts import read_categories, read_texts
-from runner.benchmarks.cli_tool_bench.vendoring import MARK, recipe
+from runner.benchmarks.cli_tool_bench.published_tasks import vendoring
+from runner.benchmarks.cli_tool_bench.published_tasks.cases import CasePolicy
+from runner.benchmarks.cli_tool_bench.published_tasks.checkout import Generated, find_tool
+from runner.benchmarks.cli_tool_bench.published_tasks.texts import read_categories, read_texts
+from runner.benchmarks.cli_tool_bench.published_tasks.vendoring import MARK, recipe
 from runner.benchmarks.sources.task_toml import read_toml
 from runner.errors import ConfigError, TaskError
 from tests.support import checkout_factory as authors

@@ -10,8 +10,8 @@ import pytest
 from pydantic import ValidationError
 
 from runner.benchmarks.cli_tool_bench import normalize_outputs
-from runner.benchmarks.cli_tool_bench.masks import Masks, read_masks
 from runner.benchmarks.cli_tool_bench.normalizers import Normalizer, normalize
+from runner.benchmarks.cli_tool_bench.published_tasks.masks import Masks, read_masks
 from runner.errors import TaskError
 from runner.records.cases import CaseResult
 from runner.sandbox.docker.provider import DockerSandboxes

@@ -13,12 +13,17 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from pydantic import Field, field_validator
 
 from runner.benchmarks.cli_tool_bench.dataset import TOOL
-from runner.benchmarks.cli_tool_bench.imported_references import check_reference
 from runner.benchmarks.cli_tool_bench.jobs.make_cli_task import dataset_of
-from runner.benchmarks.cli_tool_bench.published import Generator, find_tool, repositories, write_task
-from runner.benchmarks.cli_tool_bench.published_cases import CasePolicy
-from runner.benchmarks.cli_tool_bench.repository_texts import read_categories, read_texts
-from runner.benchmarks.cli_tool_bench.vendoring import vendor
+from runner.benchmarks.cli_tool_bench.published_tasks.cases import CasePolicy
+from runner.benchmarks.cli_tool_bench.published_tasks.checkout import (
+    Generator,
+    find_tool,
+    repositories,
+    write_task,
+)
+from runner.benchmarks.cli_tool_bench.published_tasks.references import check_reference
+from runner.benchmarks.cli_tool_bench.published_tasks.texts import read_categories, read_texts
+from runner.benchmarks.cli_tool_bench.published_tasks.vendoring import vendor
 from runner.benchmarks.sources.clients import file_digest, install_wheels
 from runner.benchmarks.sources.clones import pack_head
 from runner.benchmarks.sources.packages import exact

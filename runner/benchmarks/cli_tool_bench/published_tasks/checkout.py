@@ -25,9 +25,9 @@ from pydantic import Field, ValidationError
 
 from runner.benchmarks.cli_tool_bench.case_file import find_names, mentions, read_cases
 from runner.benchmarks.cli_tool_bench.indexes import Language
-from runner.benchmarks.cli_tool_bench.masks import Masks, read_masks
-from runner.benchmarks.cli_tool_bench.published_cases import CasePolicy
-from runner.benchmarks.cli_tool_bench.repository_texts import NAME
+from runner.benchmarks.cli_tool_bench.published_tasks.cases import CasePolicy
+from runner.benchmarks.cli_tool_bench.published_tasks.masks import Masks, read_masks
+from runner.benchmarks.cli_tool_bench.published_tasks.texts import NAME
 from runner.errors import ConfigError, TaskError, WorkspaceTooLarge
 from runner.records import Environment, ExecResult, ExecSpec, Image, Record, SandboxSpec
 from runner.records.base import first_fault

@@ -13,7 +13,7 @@ from runner.records.base import first_fault
 from runner.records.cases import Case
 
 if TYPE_CHECKING:
-    from runner.benchmarks.cli_tool_bench.published import Generated
+    from runner.benchmarks.cli_tool_bench.published_tasks.checkout import Generated
 
 
 class CasePolicy(Record):
