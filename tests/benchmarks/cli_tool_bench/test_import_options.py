@@ -15,8 +15,8 @@ from runner.__main__ import main
 from runner.benchmarks.cli_tool_bench.case_file import read_cases
 from runner.benchmarks.cli_tool_bench.dataset import ToolTask
 from runner.benchmarks.cli_tool_bench.published_tasks import vendoring
-from runner.benchmarks.cli_tool_bench.published_tasks.cases import CasePolicy
-from runner.benchmarks.cli_tool_bench.published_tasks.checkout import Generated, find_tool
+from runner.benchmarks.cli_tool_bench.published_tasks.cases import CasePolicy, Generated
+from runner.benchmarks.cli_tool_bench.published_tasks.checkout import find_tool
 from runner.benchmarks.cli_tool_bench.published_tasks.texts import read_categories, read_texts
 from runner.benchmarks.cli_tool_bench.published_tasks.vendoring import MARK, recipe
 from runner.benchmarks.sources.task_toml import read_toml

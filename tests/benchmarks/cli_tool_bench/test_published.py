@@ -12,8 +12,8 @@ import pytest
 from runner.__main__ import main
 from runner.benchmarks.cli_tool_bench.case_file import read_cases
 from runner.benchmarks.cli_tool_bench.dataset import ToolTask
-from runner.benchmarks.cli_tool_bench.published_tasks.cases import CasePolicy
-from runner.benchmarks.cli_tool_bench.published_tasks.checkout import Generated, Generator
+from runner.benchmarks.cli_tool_bench.published_tasks.cases import CasePolicy, Generated
+from runner.benchmarks.cli_tool_bench.published_tasks.checkout import Generator
 from runner.benchmarks.sources.references import fetch, solution
 from runner.benchmarks.sources.task_files import tree_digest
 from runner.benchmarks.sources.task_toml import read_toml

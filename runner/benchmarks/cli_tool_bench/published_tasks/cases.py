@@ -2,18 +2,68 @@
 
 from __future__ import annotations
 
+import json
+import re
+import shlex
 from collections import Counter
-from typing import TYPE_CHECKING, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
+from runner.benchmarks.cli_tool_bench.construction.recipe import Language
 from runner.errors import TaskError
 from runner.records import Record
 from runner.records.base import first_fault
 from runner.records.cases import Case
 
-if TYPE_CHECKING:
-    from runner.benchmarks.cli_tool_bench.published_tasks.checkout import Generated
+LANGUAGES: dict[str, Language] = {"python": "python", "node": "javascript", "golang": "go"}
+"""The authors' image -> language."""
+CLONE = re.compile(r"git clone (?:-\S+ )*([\w.:/@~+-]+)")
+INSIDE = re.compile(r"cd /repo/repo_to_be_tested(?:/(\S+))? *&& *(.+)", re.DOTALL)
+"""Script of an installation: folder below the workspace, command."""
+
+
+class Generated(Record):
+    """Untrusted output of one generator."""
+
+    image: str
+    reference: tuple[str, ...]
+    """Commands that install the human-written tool."""
+    candidate: tuple[str, ...]
+    """Commands that install an agent's tool, from `/repo/repo_to_be_tested`."""
+    classes: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_]+$")], str]
+    """Command class -> its command in general form."""
+    cases: tuple[dict[str, Any], ...]
+    """Lines of `cases.jsonl`, unchecked."""
+
+    @property
+    def language(self) -> Language:
+        """Language of the image. Raises `TaskError` if it is unknown."""
+        name = self.image.partition(":")[0].rpartition("/")[2]
+        if name not in LANGUAGES:
+            raise TaskError(f"its image {self.image!r} is for none of {', '.join(LANGUAGES)}.")
+        return LANGUAGES[name]
+
+    @property
+    def install(self) -> str:
+        """Shell command that installs a workspace from within. Raises `TaskError` if it is not understood."""
+        scripts = [_script(command) for command in self.candidate]
+        inside = [match for script in scripts if (match := INSIDE.fullmatch(script))]
+        bare = " && ".join(f"(cd {match[1]} && {match[2]})" if match[1] else match[2] for match in inside)
+        if not bare or "/repo" in bare:
+            raise TaskError(f"its installation is not understood: {'; '.join(scripts) or 'it runs nothing'}.")
+        return bare
+
+    @property
+    def address(self) -> str:
+        """Address of the human-written tool's repository, for a message."""
+        match = CLONE.search(" ".join(self.reference))
+        return match[1] if match else "an address that its install_oracle does not give"
+
+    @property
+    def lines(self) -> str:
+        """Content of `cases.jsonl`."""
+        return "".join(f"{json.dumps(case)}\n" for case in self.cases)
 
 
 class CasePolicy(Record):
@@ -71,3 +121,12 @@ class CasePolicy(Record):
             else:
                 left.append(case)
         return generated.model_copy(update={"cases": tuple(left)}), dropped
+
+
+def _script(command: str) -> str:
+    """Return the script of `sh -c '..'`, or any other command itself."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return command
+    return words[-1] if words[1:-1] == ["-c"] else command

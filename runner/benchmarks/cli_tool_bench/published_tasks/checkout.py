@@ -13,19 +13,17 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 import shutil
 import tarfile
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
 from runner.benchmarks.cli_tool_bench.case_file import find_names, mentions, read_cases
-from runner.benchmarks.cli_tool_bench.indexes import Language
-from runner.benchmarks.cli_tool_bench.published_tasks.cases import CasePolicy
+from runner.benchmarks.cli_tool_bench.published_tasks.cases import CasePolicy, Generated
 from runner.benchmarks.cli_tool_bench.published_tasks.masks import Masks, read_masks
 from runner.benchmarks.cli_tool_bench.published_tasks.texts import NAME
 from runner.errors import ConfigError, TaskError, WorkspaceTooLarge
@@ -41,57 +39,9 @@ CHECKOUT = "/authors"
 PACKAGES = "/packages"
 """Folder of the packages that generators may import, in the sandbox."""
 OUTPUT = "/tmp/generated.json"  # noqa: S108 - a path in the sandbox
-LANGUAGES: dict[str, Language] = {"python": "python", "node": "javascript", "golang": "go"}
-"""The authors' image -> language."""
-CLONE = re.compile(r"git clone (?:-\S+ )*([\w.:/@~+-]+)")
-INSIDE = re.compile(r"cd /repo/repo_to_be_tested(?:/(\S+))? *&& *(.+)", re.DOTALL)
-"""Script of an installation: folder below the workspace, command."""
 UNKNOWN_MODULE = re.compile(r"No module named '([\w.]+)'")
 MAX_QUOTE = 2000
 """Most characters of a generator's output in an error message."""
-
-
-class Generated(Record):
-    """Untrusted output of one generator."""
-
-    image: str
-    reference: tuple[str, ...]
-    """Commands that install the human-written tool."""
-    candidate: tuple[str, ...]
-    """Commands that install an agent's tool, from `/repo/repo_to_be_tested`."""
-    classes: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_]+$")], str]
-    """Command class -> its command in general form."""
-    cases: tuple[dict[str, Any], ...]
-    """Lines of `cases.jsonl`, unchecked."""
-
-    @property
-    def language(self) -> Language:
-        """Language of the image. Raises `TaskError` if it is unknown."""
-        name = self.image.partition(":")[0].rpartition("/")[2]
-        if name not in LANGUAGES:
-            raise TaskError(f"its image {self.image!r} is for none of {', '.join(LANGUAGES)}.")
-        return LANGUAGES[name]
-
-    @property
-    def install(self) -> str:
-        """Shell command that installs a workspace from within. Raises `TaskError` if it is not understood."""
-        scripts = [_script(command) for command in self.candidate]
-        inside = [match for script in scripts if (match := INSIDE.fullmatch(script))]
-        bare = " && ".join(f"(cd {match[1]} && {match[2]})" if match[1] else match[2] for match in inside)
-        if not bare or "/repo" in bare:
-            raise TaskError(f"its installation is not understood: {'; '.join(scripts) or 'it runs nothing'}.")
-        return bare
-
-    @property
-    def address(self) -> str:
-        """Address of the human-written tool's repository, for a message."""
-        match = CLONE.search(" ".join(self.reference))
-        return match[1] if match else "an address that its install_oracle does not give"
-
-    @property
-    def lines(self) -> str:
-        """Content of `cases.jsonl`."""
-        return "".join(f"{json.dumps(case)}\n" for case in self.cases)
 
 
 class Published(NamedTuple):
@@ -316,15 +266,6 @@ def _difference(first: Generated, second: Generated) -> str:
                 f"cases.jsonl, line {number}: class {one.get('class')}: two runs differ in {', '.join(keys)}."
             )
     return "Two runs differ in number of cases, classes or installation."
-
-
-def _script(command: str) -> str:
-    """Return the script of `sh -c '..'`, or any other command itself."""
-    try:
-        words = shlex.split(command)
-    except ValueError:
-        return command
-    return words[-1] if words[1:-1] == ["-c"] else command
 
 
 def _read_first_file(packed: Path) -> bytes:
