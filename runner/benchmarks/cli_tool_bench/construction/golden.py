@@ -152,9 +152,10 @@ def _chosen(
     name: str, kept: list[tuple[GoldenCase, CaseResult]], dropped: Counter[str], message: str
 ) -> GoldenClass:
     """Return the class: its example, and the first 50 other cases, both signs among them. Raises `ValueError`."""
+    why = ", ".join(f"{number}: {reason}" for reason, number in dropped.most_common())
     example = _example(kept)
     if example is None:
-        raise ValueError(f"no common case succeeds. {message}")
+        raise ValueError(f"no common case succeeds{f' and can be kept ({why})' if why else ''}. {message}")
     others = [golden for golden, _ in kept if golden is not example[0]]
     for sign in (True, False):
         if not any((golden.exit_code == 0) is sign for golden in others):

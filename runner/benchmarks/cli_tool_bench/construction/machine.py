@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from runner.benchmarks.cli_tool_bench.construction import moved_clock
 from runner.benchmarks.cli_tool_bench.construction.recipe import INSTALL
+from runner.benchmarks.cli_tool_bench.construction.rejections import rejected
 from runner.benchmarks.cli_tool_bench.installation import Installed, install
 from runner.benchmarks.sources.references import identity
-from runner.errors import ConfigError
 from runner.records import Image
 from runner.records.cases import Case, CaseResult, CaseSide
 
@@ -70,10 +70,10 @@ class ReferenceMachine:
 
     @cached_property
     def task(self) -> Task:
-        """The draft as a task. Raises `ConfigError` if it cannot be run."""
+        """The draft as a task. Raises `RejectedError` if it cannot be run."""
         (task,) = self._dataset.tasks()
         if task.refused:
-            raise ConfigError(f"{task.name}: {task.refused}")
+            raise rejected("candidate", task.refused)
         return task
 
     def run(self, command: str) -> CaseResult:

@@ -26,6 +26,7 @@ from runner.records import Record
 from runner.records.cases import CaseResult
 
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
+_OPTION = re.compile(r"^[ \t]+-\w", re.MULTILINE)
 _LOOKS = re.compile(r"\b(?:usage|options|commands|arguments)\b", re.IGNORECASE)
 
 How = Literal["--help", "-h", "help"]
@@ -126,12 +127,12 @@ def read_pages(tree: HelpTree) -> ReadPages:
 def page_text(result: CaseResult, page_bytes: int) -> tuple[str, bool]:
     """Return what a command printed, cut and as plain text, and whether it was cut.
 
-    That is stdout, or stderr if stdout is empty.
+    That is stdout, or stderr if stdout is empty, or both if stderr alone lists options: Go's library does that.
     """
-    printed, name = (result.stdout, "stdout") if result.stdout.strip() else (result.stderr, "stderr")
+    printed, names = _printed(result)
     raw = printed.encode(errors="replace")
     text = raw[:page_bytes].decode(errors="ignore")
-    return plain(text), len(raw) > page_bytes or name in result.truncated
+    return plain(text), len(raw) > page_bytes or bool({*names} & {*result.truncated})
 
 
 def plain(text: str) -> str:
@@ -169,11 +170,19 @@ def _fault(result: CaseResult) -> str:
         return f"it ended by {result.ended}"
     if result.exit_code != 0:
         return f"exit code {result.exit_code}"
-    stream = "stdout" if result.stdout.strip() else "stderr"
-    if stream in result.binary:
+    printed, names = _printed(result)
+    if {*names} & {*result.binary}:
         return "it printed bytes that are no text"
-    printed = result.stdout if stream == "stdout" else result.stderr
     return "" if _LOOKS.search(printed) else "it printed no usage"
+
+
+def _printed(result: CaseResult) -> tuple[str, tuple[str, ...]]:
+    """Return what a command printed as help, and the names of the streams that it is from."""
+    if not result.stdout.strip():
+        return result.stderr, ("stderr",)
+    if _OPTION.search(result.stderr) and not _OPTION.search(result.stdout):
+        return f"{result.stdout.rstrip()}\n{result.stderr}", ("stdout", "stderr")
+    return result.stdout, ("stdout",)
 
 
 def _command(

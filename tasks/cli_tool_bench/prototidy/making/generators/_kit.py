@@ -106,13 +106,13 @@ def call(draw, flags, content):
     flags = " ".join(flag for flag in draw.sample(flags, len(flags)) if flag)
     name = draw.choice((draw.file("textproto"), "a b.pbtxt", draw.path("pb", 1)))
     if draw.chance(0.5):
-        return Case(f"{draw.tool} {flags} < {quote(name)}".replace("  ", " "), {name: content})
+        return Case(f"{draw.tool} -logtostderr {flags} < {quote(name)}".replace("  ", " "), {name: content})
     if draw.chance(0.25):
         return Case(
-            f"{draw.tool} {flags} {quote(name)} other.pb".replace("  ", " "),
+            f"{draw.tool} -logtostderr {flags} {quote(name)} other.pb".replace("  ", " "),
             {name: content, "other.pb": message(draw, 1)},
         )
-    return Case(f"{draw.tool} {flags} {quote(name)}".replace("  ", " "), {name: content})
+    return Case(f"{draw.tool} -logtostderr {flags} {quote(name)}".replace("  ", " "), {name: content})
 
 
 EDGES = (
@@ -172,7 +172,7 @@ BROKEN = (
 def edge(draw, flags):
     content = draw.choice(EDGES) + draw.choice(("", "\n"))
     return Case(
-        f"{draw.tool} {flags} {draw.choice(('< in.pb', 'in.pb'))}".replace("  ", " "), {"in.pb": content}
+        f"{draw.tool} -logtostderr {flags} {draw.choice(('< in.pb', 'in.pb'))}".replace("  ", " "), {"in.pb": content}
     )
 
 
@@ -180,7 +180,7 @@ def failing(draw, flags, own=()):
     """Calls that end with an error; other files are formatted all the same."""
     kind = draw.integer(0, 9)
     if own and kind < 4:
-        return Case(f"{draw.tool} {draw.choice(own)} in.pb", {"in.pb": message(draw, 1)})
+        return Case(f"{draw.tool} -logtostderr {draw.choice(own)} in.pb", {"in.pb": message(draw, 1)})
     if kind < 7:
         content = (
             draw.choice(
@@ -190,7 +190,7 @@ def failing(draw, flags, own=()):
             + "\n"
         )
         return Case(
-            f"{draw.tool} {flags} {draw.choice(('< in.pb', 'in.pb', 'in.pb good.pb'))}".replace("  ", " "),
+            f"{draw.tool} -logtostderr {flags} {draw.choice(('< in.pb', 'in.pb', 'in.pb good.pb'))}".replace("  ", " "),
             {"in.pb": content, "good.pb": message(draw, 1)},
         )
     wrong = draw.choice(
@@ -206,7 +206,7 @@ def failing(draw, flags, own=()):
         )
     )
     return Case(
-        f"{draw.tool} {flags} {wrong}".replace("  ", " "), {"in.pb": message(draw, 1), "folder/x": ""}
+        f"{draw.tool} -logtostderr {flags} {wrong}".replace("  ", " "), {"in.pb": message(draw, 1), "folder/x": ""}
     )
 
 
