@@ -29,6 +29,7 @@ import pytest
 from runner.agents.bounds import Nop, Oracle
 from runner.benchmarks.nl2repo.dataset import SOURCE
 from runner.benchmarks.nl2repo.upstream import Source, fetch_upstream
+from runner.benchmarks.sources import borrowed as borrowed_files
 from runner.benchmarks.sources.references import Reference, fetch, fetch_context, solution
 from runner.protocols import CommandAgent
 from runner.records import Answer, Budget, BundleRecipe, Model, PlannedRow, TrialRecord
@@ -654,6 +655,17 @@ CARRIED = {
     ),
 }
 """Libraries that agents carry and that were once references of shipped tasks."""
+REQUIRING = Reference(
+    source="pypi",
+    package="files-to-prompt",
+    version="0.6",
+    digest="sha256:83d9a8b33246a10233218716a5c78034da4f5614748eda2f0ab94f1117801337",
+    license="Apache-2.0",
+    requires=("click==8.3.1 --hash=sha256:981153a64e25f12d547d3426c367a4857371575ee7ad18df2a6183ab0545b2a6",),
+    entry="files_to_prompt.cli:cli",
+    lines=278,
+)
+"""A tool that no agent carries. It requires a package that some do."""
 UPSTREAM = sorted(path.parent for path in (ROOT / "tasks" / "nl2repo" / "sources").glob("*/source.yaml"))
 """Folders of the libraries that NL2Repo tasks ask for."""
 SEARCHED = sorted([*BY_HAND, *some_made(lambda name: not TOOLS[name].reference.requires)])
@@ -670,10 +682,14 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], 
     installed = sandboxes.prepare([agent.bundle for agent in agents if agent.bundle], print)
     dataset.prepare(print)
     answers = {task.name: task.answer for task in dataset.tasks()}
+    client = partial(fetch_context, dataset.images, cache=folder / "cache", say=print)
     for name, (_, reference) in CARRIED.items():
-        client = partial(fetch_context, dataset.images, cache=folder / "cache", say=print)
         fetch(reference, name, folder, client, print, folder / "cache")
         answers[name] = Answer(source=solution(reference, name, folder / "cache") / "source")
+    fetch(REQUIRING, "requiring", folder, client, print, folder / "cache")
+    there = solution(REQUIRING, "requiring", folder / "cache")
+    answers["requiring"] = Answer(source=there / "source", borrowed=there / borrowed_files.FILE)
+    answers["with what it requires"] = Answer(source=there / "source")
     for place in UPSTREAM:
         code = fetch_upstream(read_yaml(place / SOURCE, Source, SOURCE), place, folder / "cache", print)
         answers[place.name] = Answer(source=code)
@@ -724,6 +740,13 @@ def test_libraries_that_agents_carry_are_found_by_content(
     searched: dict[tuple[str, str], str], name: str
 ) -> None:
     assert {agent for agent in AGENTS if searched[agent, name]} == CARRIED[name][0]
+
+
+@pytest.mark.bundle
+@pytest.mark.timeout(900)
+def test_agents_may_carry_what_a_reference_requires(searched: dict[tuple[str, str], str]) -> None:
+    assert [agent for agent in AGENTS if searched[agent, "requiring"]] == []
+    assert {agent for agent in AGENTS if searched[agent, "with what it requires"]} >= CARRIED["dotenv"][0]
 
 
 @pytest.mark.bundle
