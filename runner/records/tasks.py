@@ -89,9 +89,12 @@ class Answer(Record):
     """Solution of a task, which must not lie ready where the agent can read it."""
 
     packages: dict[str, tuple[str, ...]] = {}
-    """Registry (pypi, npm, go, debian) -> names of packages that are the answer or do its work."""
+    """Registry (pypi, npm, go, debian) -> names of packages that are the answer."""
     source: Path | None = None
     """Folder of its code. It exists once the dataset is prepared."""
+    borrowed: Path | None = None
+    """Text file that lists files below `source` which are others' code, one relative path per line. It need not exist:
+    then all of `source` is the answer."""
     tolerated: bool = False
     """Whether a trial runs with a flag, instead of being refused, if the answer lies in the agent's reach."""
 

@@ -13,7 +13,7 @@ import ast
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from pathlib import Path
@@ -239,7 +239,9 @@ def _found(
 def _key(answer: Answer) -> str:
     """Return the digest of an answer and of the search. The folder above its source is named by a digest."""
     source = answer.source.parent.name if answer.source else ""
-    return _digest(json.dumps(answer.packages, sort_keys=True), source, _search_digest())[:32]
+    left_out = sorted(_borrowed(answer))
+    parts = [json.dumps(answer.packages, sort_keys=True), source, _search_digest()]
+    return _digest(*parts, *([json.dumps(left_out)] if left_out else []))[:32]
 
 
 @cache
@@ -258,17 +260,29 @@ def _described(answer: Answer) -> dict[str, object]:
         "packages": {kind: list(names) for kind, names in answer.packages.items()},
         "files": [
             [name, *([piece.decode("latin-1") for piece in sorted(part)] for part in parts)]
-            for name, *parts in files(answer.source)
+            for name, *parts in files(answer.source, _borrowed(answer))
         ],
     }
 
 
-def files(source: Path | None) -> Iterator[tuple[str, set[bytes], set[bytes]]]:
+def _borrowed(answer: Answer) -> frozenset[str]:
+    """Return the files below an answer's source that are others' code; none if there is no list of them."""
+    try:
+        text = answer.borrowed.read_text("utf-8") if answer.borrowed else ""
+    except (OSError, UnicodeDecodeError):
+        return frozenset()
+    return frozenset(text.split("\n")) - {""}
+
+
+def files(
+    source: Path | None, borrowed: Collection[str] = ()
+) -> Iterator[tuple[str, set[bytes], set[bytes]]]:
     """Yield the name, the pieces and the pieces of literals of each relevant file of an answer."""
     for path in sorted(source.rglob("*")) if source else ():
         name = path.relative_to(source) if source else path
         if (
             path.name in COMMON
+            or name.as_posix() in borrowed
             or BESIDE.intersection(name.parts[:-1])
             or path.is_symlink()
             or not path.is_file()

@@ -22,12 +22,14 @@ from collections.abc import Callable
 from functools import partial
 from importlib.util import MAGIC_NUMBER
 from pathlib import Path
+from types import EllipsisType
 
 import pytest
 
 from runner.agents.bounds import Nop, Oracle
 from runner.benchmarks.nl2repo.dataset import SOURCE
 from runner.benchmarks.nl2repo.upstream import Source, fetch_upstream
+from runner.benchmarks.sources import borrowed as borrowed_files
 from runner.benchmarks.sources.references import Reference, fetch, fetch_context, solution
 from runner.protocols import CommandAgent
 from runner.records import Answer, Budget, BundleRecipe, Model, PlannedRow, TrialRecord
@@ -40,6 +42,7 @@ from runner.sweeps.cells import NO_MODEL, Cell
 from runner.sweeps.plan import Plan, make_plan
 from runner.sweeps.yaml_files import read_yaml
 from tests.agents.trials import AGENTS, shipped
+from tests.support.shipped_tools import BY_HAND, SHIPPED, TOOLS, some_made
 from tests.support.tool_task_factory import make_tool_task, tool_dataset
 
 LIBRARY = '''\
@@ -422,6 +425,67 @@ def test_an_answer_for_another_python_is_read_too(source: Path, installation: Pa
     assert found(installation, Answer(source=source))
 
 
+# --- others' code in the source of an answer -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def borrowed(source: Path) -> Path:
+    """Move the library into a folder that is listed as others' code."""
+    (source / "vendor").mkdir()
+    (source / "harbours").rename(source / "vendor" / "harbours")
+    place = source.parent / "borrowed.txt"
+    place.write_text("vendor/harbours/reading.py\n")
+    return place
+
+
+def test_what_an_answer_borrows_is_not_the_answer(source: Path, borrowed: Path, installation: Path) -> None:
+    text(LIBRARY)(installation)
+    assert found(installation, Answer(source=source))
+    assert found(installation, Answer(source=source, borrowed=borrowed)) is None
+    (source / "own.py").write_text(LIBRARY)
+    hit = found(installation, Answer(source=source, borrowed=borrowed))
+    assert hit
+    assert hit["what"] == "is a copy of own.py"
+
+
+LISTS = {
+    "absent": None,
+    "empty": b"",
+    "a line end": b"\n\n",
+    "the source itself": b".\n./\n..\n/\n",
+    "a folder": b"vendor\nvendor/\nvendor/harbours\nvendor/harbours/\n",
+    "a pattern": b"*\n**/*.py\nvendor/*/*\n",
+    "another path to it": b"vendor/../vendor/harbours/reading.py\n./vendor/harbours/reading.py\n",
+    "no text": b"vendor/harbours/reading.py\n\xff\n",
+    "a folder of that name": ...,
+}
+
+
+@pytest.mark.parametrize("content", LISTS.values(), ids=LISTS)
+def test_a_list_leaves_out_nothing_but_the_files_that_it_names(
+    source: Path, borrowed: Path, installation: Path, content: bytes | EllipsisType | None
+) -> None:
+    borrowed.unlink()
+    if content is ...:
+        borrowed.mkdir()
+    elif isinstance(content, bytes):
+        borrowed.write_bytes(content)
+    text(LIBRARY)(installation)
+    assert found(installation, Answer(source=source, borrowed=borrowed))
+
+
+def test_only_a_list_of_borrowed_files_changes_the_key_of_a_search(source: Path, borrowed: Path) -> None:
+    key = answers_in_reach._key
+    plain = key(Answer(source=source, packages={"pypi": ("x",)}))
+    answer = Answer(source=source, packages={"pypi": ("x",)}, borrowed=borrowed)
+    listed = key(answer)
+    assert listed != plain
+    borrowed.write_text("another.py\n")
+    assert key(answer) not in (plain, listed)
+    borrowed.unlink()
+    assert key(answer) == plain
+
+
 # --- refusal of an agent for a task -----------------------------------------------------------------------------------
 
 DOTENV = {
@@ -484,11 +548,12 @@ def test_with_flag_the_trial_runs_and_is_flagged(tmp_path: Path) -> None:
     assert not plan.refused
 
 
-def test_requirements_of_a_reference_are_part_of_the_answer(tmp_path: Path) -> None:
+def test_a_requirement_of_a_reference_is_not_the_answer(tmp_path: Path) -> None:
+    """mini_swe_agent carries jinja2, as many agents do, and a task over another package may need it."""
     required = {**DOTENV, "package": "a-thin-shell", "requires": [f"jinja2==3.1.6 --hash=sha256:{0:064}"]}
-    plan = plan_of(tmp_path, shipped("mini_swe_agent"), required)
-    assert plan.refused
-    assert "holds the package jinja2" in str(plan.refused[0].refused)
+    assert not plan_of(tmp_path / "required", shipped("mini_swe_agent"), required).refused
+    itself = plan_of(tmp_path / "itself", shipped("mini_swe_agent"), {**DOTENV, "package": "jinja2"})
+    assert "holds the package jinja2" in str(itself.refused[0].refused)
 
 
 @pytest.mark.parametrize(
@@ -590,24 +655,41 @@ CARRIED = {
     ),
 }
 """Libraries that agents carry and that were once references of shipped tasks."""
+REQUIRING = Reference(
+    source="pypi",
+    package="files-to-prompt",
+    version="0.6",
+    digest="sha256:83d9a8b33246a10233218716a5c78034da4f5614748eda2f0ab94f1117801337",
+    license="Apache-2.0",
+    requires=("click==8.3.1 --hash=sha256:981153a64e25f12d547d3426c367a4857371575ee7ad18df2a6183ab0545b2a6",),
+    entry="files_to_prompt.cli:cli",
+    lines=278,
+)
+"""A tool that no agent carries. It requires a package that some do."""
 UPSTREAM = sorted(path.parent for path in (ROOT / "tasks" / "nl2repo" / "sources").glob("*/source.yaml"))
 """Folders of the libraries that NL2Repo tasks ask for."""
-SEVEN = sorted(path.parent.name for path in (ROOT / "tasks" / "cli_tool_bench").glob("*/task.toml"))
+SEARCHED = sorted([*BY_HAND, *some_made(lambda name: not TOOLS[name].reference.requires)])
+"""Shipped tasks whose references are searched for: of the made ones, one of each language, with requirements if one
+has them. ASSAY_EVERY_CASE in the environment has them all searched."""
 
 
 @pytest.fixture(scope="module")
 def searched(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], str]:
     """Return (agent, task) -> reason of its refusal, for all shipped agents, found by content alone."""
     folder = tmp_path_factory.mktemp("reach")
-    dataset = tool_dataset(ROOT / "tasks" / "cli_tool_bench", folder / "cache")
+    dataset = tool_dataset(SHIPPED, folder / "cache").model_copy(update={"include": tuple(SEARCHED)})
     sandboxes, agents = DockerSandboxes(), [shipped(name) for name in AGENTS]
     installed = sandboxes.prepare([agent.bundle for agent in agents if agent.bundle], print)
     dataset.prepare(print)
     answers = {task.name: task.answer for task in dataset.tasks()}
+    client = partial(fetch_context, dataset.images, cache=folder / "cache", say=print)
     for name, (_, reference) in CARRIED.items():
-        client = partial(fetch_context, dataset.images, cache=folder / "cache", say=print)
         fetch(reference, name, folder, client, print, folder / "cache")
         answers[name] = Answer(source=solution(reference, name, folder / "cache") / "source")
+    fetch(REQUIRING, "requiring", folder, client, print, folder / "cache")
+    there = solution(REQUIRING, "requiring", folder / "cache")
+    answers["requiring"] = Answer(source=there / "source", borrowed=there / borrowed_files.FILE)
+    answers["with what it requires"] = Answer(source=there / "source")
     for place in UPSTREAM:
         code = fetch_upstream(read_yaml(place / SOURCE, Source, SOURCE), place, folder / "cache", print)
         answers[place.name] = Answer(source=code)
@@ -634,7 +716,7 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], 
 
 @pytest.mark.bundle
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("task", SEVEN)
+@pytest.mark.parametrize("task", SEARCHED)
 def test_no_shipped_tool_lies_in_reach_of_a_shipped_agent(
     searched: dict[tuple[str, str], str], task: str
 ) -> None:
@@ -658,6 +740,13 @@ def test_libraries_that_agents_carry_are_found_by_content(
     searched: dict[tuple[str, str], str], name: str
 ) -> None:
     assert {agent for agent in AGENTS if searched[agent, name]} == CARRIED[name][0]
+
+
+@pytest.mark.bundle
+@pytest.mark.timeout(900)
+def test_agents_may_carry_what_a_reference_requires(searched: dict[tuple[str, str], str]) -> None:
+    assert [agent for agent in AGENTS if searched[agent, "requiring"]] == []
+    assert {agent for agent in AGENTS if searched[agent, "with what it requires"]} >= CARRIED["dotenv"][0]
 
 
 @pytest.mark.bundle

@@ -122,7 +122,7 @@ def test_a_line_that_is_no_place_of_an_npm_package_is_refused(line: str) -> None
     with pytest.raises(ValidationError, match="is not a line"):
         reference("npm", version="1.0.0", requires=(line,))
     good = f"node_modules/a/node_modules/@s/b=@t/c@1.0.0-rc.1 {INTEGRITY}"
-    assert reference("npm", version="1.0.0", requires=(good,)).packages == {"npm": ("tally", "@t/c")}
+    assert reference("npm", version="1.0.0", requires=(good,)).packages == {"npm": ("tally",)}
 
 
 @pytest.mark.parametrize(
@@ -141,9 +141,7 @@ def test_a_line_that_is_no_file_of_the_debian_pool_is_refused(line: str) -> None
     package = "pool/main/t/tally/tally_1.0.orig.tar.gz"
     with pytest.raises(ValidationError, match="is not a line"):
         reference("debian", package=package, requires=(line,))
-    assert reference("debian", package=package, requires=(DEB,)).packages == {
-        "debian": ("tally", "golang-a-dev")
-    }
+    assert reference("debian", package=package, requires=(DEB,)).packages == {"debian": ("tally",)}
 
 
 @pytest.mark.parametrize(

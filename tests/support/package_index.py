@@ -23,7 +23,7 @@ def publish_sdist(root: Path, name: str, version: str, files: Mapping[str, str])
 
 
 def publish_wheel(root: Path, name: str, version: str, files: Mapping[str, str]) -> None:
-    """Put a wheel of these modules into the index."""
+    """Put a wheel of these modules into the index. Its list of files is empty unless it is among them."""
     about = f"{name}-{version}.dist-info"
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
@@ -31,7 +31,8 @@ def publish_wheel(root: Path, name: str, version: str, files: Mapping[str, str])
             archive.writestr(path, text)
         archive.writestr(f"{about}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
         archive.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        archive.writestr(f"{about}/RECORD", "")
+        if f"{about}/RECORD" not in files:
+            archive.writestr(f"{about}/RECORD", "")
     _publish(root / name, f"{name}-{version}-py3-none-any.whl", packed.getvalue())
 
 

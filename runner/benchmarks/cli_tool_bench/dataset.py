@@ -19,6 +19,7 @@ from runner.benchmarks.cli_tool_bench.construction.recipe import INSTALL
 from runner.benchmarks.cli_tool_bench.indexes import Language, find, note, opened
 from runner.benchmarks.cli_tool_bench.normalizers import MOST, Normalizer
 from runner.benchmarks.cli_tool_bench.verifier import DifferentialTest, DifferentialVerifier
+from runner.benchmarks.sources import borrowed
 from runner.benchmarks.sources.references import Reference, context, fetch, fetch_context, identity, solution
 from runner.benchmarks.sources.task_files import (
     check_links,
@@ -186,6 +187,7 @@ class CliToolBench(Record):
                 "answer": Answer(
                     packages=tool.reference.packages,
                     source=there / "source",
+                    borrowed=there / borrowed.FILE,
                     tolerated=self.answers_in_reach == "flag",
                 ),
             }

@@ -5,6 +5,7 @@ that installs under the name that the *task* gives to the tool:
 
     <cache>/sources/<identity>/          Task.solution, which `oracle` applies
     ├── solve.sh                         copies `source` into the workspace
+    ├── borrowed.txt                     files of `source` that belong to requirements, if there are any
     └── source/                          workspace that installs the reference
     <cache>/images/<language>-<digest>/  build context: images/<language>, and the wheels that its lock names
 """
@@ -14,7 +15,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, Self
@@ -22,7 +23,7 @@ from typing import Literal, Self
 from pydantic import model_validator
 
 from runner.archives import unpack
-from runner.benchmarks.sources import packages
+from runner.benchmarks.sources import borrowed, packages
 from runner.benchmarks.sources.clients import (
     WHEELS,
     check_digest,
@@ -32,7 +33,13 @@ from runner.benchmarks.sources.clients import (
     install_wheels,
     npm_package,
 )
-from runner.benchmarks.sources.go_modules import fetch_module, needs_libraries, rename_command, vendor
+from runner.benchmarks.sources.go_modules import (
+    fetch_module,
+    module_path,
+    needs_libraries,
+    rename_command,
+    vendor,
+)
 from runner.benchmarks.sources.node_modules import give_name, place_packages
 from runner.benchmarks.sources.renaming import rename
 from runner.benchmarks.sources.task_files import copy_tree, digest, short, tree_digest
@@ -99,13 +106,15 @@ class Reference(Record):
 
     @property
     def packages(self) -> dict[str, tuple[str, ...]]:
-        """Names of the packages that make up the reference, by registry; of a folder or an archive, those in it."""
+        """Name of the tool's own package, by registry, without what it requires, which no task asks for.
+
+        Of an archive, all wheels in it, as nothing tells which of them is the tool's own.
+        """
         if self.source in ("archive", "folder"):
-            name_of = packages.REQUIREMENTS["pypi"][1]
+            _, name_of = packages.REQUIREMENTS["pypi"]
             return {"pypi": tuple(map(name_of, self.requires))} if self.requires else {}
         name = self.package if self.source != "debian" else self.package.rpartition("/")[0].rpartition("/")[2]
-        _, name_of = packages.REQUIREMENTS.get(self.source, packages.REQUIREMENTS["pypi"])
-        return {self.source: (name, *map(name_of, self.requires))}
+        return {self.source: (name,)}
 
     @property
     def size(self) -> dict[str, float]:
@@ -160,20 +169,21 @@ def fetch(
     """
     with new_folder(solution(reference, tool, cache), f"reference {reference.package}", say) as place:
         if place:
-            source = place / "source"
+            source, others = place / "source", list[str]()
             if reference.source == "pypi":
-                _from_pypi(reference, tool, source)
+                others = _from_pypi(reference, tool, source)
             elif reference.source == "npm":
-                _from_npm(reference, tool, source, client("javascript"))
+                others = _from_npm(reference, tool, source, client("javascript"))
             elif reference.source == "go":
-                fetch_module(reference.package, reference.version, reference.digest, client("go"), source)
+                others = _from_go(reference, source, client("go"))
                 rename_command(tool, reference.entry, source)
             elif reference.source == "debian":
-                _from_debian(reference, source, client, say)
+                others = _from_debian(reference, source, client, say)
                 rename_command(tool, reference.entry, source)
             else:
                 _from_task(reference, task, source)
             rename(reference.names, tool, reference.renamed, source)
+            borrowed.write(others, place / borrowed.FILE)
             (place / "solve.sh").write_text(SOLVE)
 
 
@@ -196,8 +206,11 @@ def new_folder(target: Path, what: str, say: Callable[[str], None]) -> Iterator[
                 raise
 
 
-def _from_pypi(reference: Reference, tool: str, into: Path) -> None:
-    """Make a project, under the tool's name, from the wheel's modules and those of its requirements."""
+def _from_pypi(reference: Reference, tool: str, into: Path) -> list[str]:
+    """Make a project, under the tool's name, from the wheel's modules and those of its requirements.
+
+    Like the other functions below, it returns the paths of files that belong to requirements.
+    """
     code = into / "src"
     pinned = f"{reference.package}=={reference.version} --hash={reference.digest}"
     install_wheels([pinned, *reference.requires], code)
@@ -227,25 +240,61 @@ packages = {json.dumps(folders)}
 "*" = ["*"]
 """
     )
+    return _of_other_wheels(pinned, code, into) if reference.requires else []
 
 
-def _from_npm(reference: Reference, tool: str, into: Path, javascript: Path) -> None:
+def _of_other_wheels(own: str, code: Path, source: Path) -> list[str]:
+    """Return the files below `code` that the wheel of this pin does not bring, when it is installed alone.
+
+    A folder that both bring counts as the wheel's own. Lists of files in wheels are not asked: they may be false.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        alone = Path(folder, "alone")
+        install_wheels([own], alone)
+        names = {path.name for path in code.iterdir()} - {path.name for path in alone.iterdir()}
+        places = [(code / name).relative_to(source).as_posix() for name in names]
+        return borrowed.others(source, places, borrowed.contents(alone))
+
+
+def _from_npm(reference: Reference, tool: str, into: Path, javascript: Path) -> list[str]:
     """Unpack a package and what it requires, and give its command the tool's name. No scripts run."""
     npm_package(reference.package, reference.version, reference.digest, javascript, into)
+    own = borrowed.contents(into)
     placed = [packages.npm_placed(line) for line in reference.requires]
     place_packages(placed, javascript, into)
     give_name(tool, reference.entry, placed, into)
+    # Another version of the package, under whatever alias, is its own code too.
+    mine = [line.path for line in placed if line.name == reference.package]
+    files = borrowed.others(into, [line.path for line in placed if line.path not in mine], own)
+    return [file for file in files if not any(file.startswith(f"{path}/") for path in mine)]
+
+
+def _from_go(reference: Reference, into: Path, golang: Path) -> list[str]:
+    """Fetch a Go module, and vendor what it requires."""
+    fetch_module(reference.package, reference.version, reference.digest, golang, into)
+    own = borrowed.contents(into, ["vendor"])
+    return borrowed.others(into, borrowed.vendored(into, reference.package), own)
 
 
 def _from_debian(
     reference: Reference, into: Path, client: Callable[[str], Path], say: Callable[[str], None]
-) -> None:
+) -> list[str]:
     """Unpack a Go module, and vendor what it requires from Debian's packages. Debian's patches are not applied."""
     debian_source(reference.package, reference.digest, into, say)
-    if reference.requires or needs_libraries(into):
-        with tempfile.TemporaryDirectory() as folder:
-            pinned = [packages.deb(line) for line in reference.requires]
-            vendor(debian_packages(pinned, Path(folder), say), reference.entry, into, client("go"))
+    if not reference.requires and not needs_libraries(into):
+        return []  # a `vendor` that the source brings itself counts as its own
+    with tempfile.TemporaryDirectory() as folder:
+        pinned = [packages.deb(line) for line in reference.requires]
+        debs = debian_packages(pinned, Path(folder), say)
+        return vendor_others(debs, reference.entry, into, client("go"))
+
+
+def vendor_others(debs: Sequence[Path], entry: str, source: Path, golang: Path) -> list[str]:
+    """Vendor what a Go module requires from packages of Debian, and return the paths of files that are not its own."""
+    # Taken before: code of its own that is imported through a package's link is vendored, and removed from its place.
+    own = borrowed.contents(source, ["vendor"])
+    vendor(debs, entry, source, golang)
+    return borrowed.others(source, borrowed.vendored(source, module_path(source)), own)
 
 
 def _from_task(reference: Reference, task: Path, into: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from runner.benchmarks.cli_tool_bench.dataset import ToolTask
 from runner.benchmarks.sources.clients import GO, run_client
 from runner.benchmarks.sources.go_modules import GOCODE, needs_libraries, rename_command, vendor
-from runner.benchmarks.sources.references import Reference, fetch, fetch_context, solution
+from runner.benchmarks.sources.references import Reference, fetch, fetch_context, solution, vendor_others
 from runner.benchmarks.sources.registries import look_up, reference
 from runner.benchmarks.sources.task_toml import read_toml
 from runner.errors import ConfigError, FetchError, TaskError
@@ -308,6 +308,27 @@ def test_libraries_of_debian_are_vendored_as_far_as_a_command_imports_them(
     }
     listed = run_client([str(client("go") / GO), "list", "-deps", "./..."], str(source), offline).split()
     assert listed[-1] == "t.example/tool/tally"
+
+
+def test_own_code_that_is_imported_through_a_link_of_a_library_is_not_borrowed(
+    tmp_path: Path, client: Callable[[str], Path]
+) -> None:
+    """A module whose path has changed is still known to Debian by both, so its own code is vendored too."""
+    source = tmp_path / "source"
+    library = "package {}\n\nvar X = {}\n"
+    for name, text in {
+        "go.mod": "module t.example/tool\n",
+        "main.go": 'package main\n\nimport _ "b.example/plain"\nimport _ "old.example/tool/inner"\n\nfunc main() {}\n',
+        "inner/inner.go": library.format("inner", 7),
+    }.items():
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_text(text)
+    linked = {"old.example/tool": "->../t.example/tool"}
+    debs = [deb(tmp_path, "golang-t-dev", linked), deb(tmp_path, "golang-b-dev", OTHERS)]
+    others = vendor_others(debs, "", source, client("go"))
+    assert (source / "vendor" / "old.example" / "tool" / "inner" / "inner.go").is_file()
+    assert not (source / "inner" / "inner.go").exists()
+    assert others == ["vendor/b.example/plain/plain.go", "vendor/modules.txt"]
 
 
 def test_a_library_that_is_missing_is_an_error(tmp_path: Path, client: Callable[[str], Path]) -> None:

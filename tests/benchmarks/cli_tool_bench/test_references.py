@@ -10,17 +10,19 @@ import pytest
 
 from runner.benchmarks.cli_tool_bench.construction.recipe import INSTALL, Language
 from runner.benchmarks.cli_tool_bench.dataset import ToolTask
+from runner.benchmarks.sources import borrowed, packages
 from runner.benchmarks.sources.published_package import Package
 from runner.benchmarks.sources.references import Reference, fetch, fetch_context, identity, solution
 from runner.benchmarks.sources.registries import look_up, reference
 from runner.benchmarks.sources.renaming import rename
 from runner.benchmarks.sources.task_toml import read_toml
 from runner.errors import ConfigError, TaskError
-from runner.records import ExecSpec, SandboxSpec
+from runner.records import Answer, ExecSpec, SandboxSpec
 from runner.resources import ROOT
 from runner.sandbox.docker import base_image
 from runner.sandbox.docker.engine import connect
 from runner.sandbox.docker.provider import DockerSandboxes
+from runner.sweeps import answers_in_reach
 from tests.support.tool_task_factory import furnished, tool_dataset
 
 SHIPPED = ROOT / "tasks" / "cli_tool_bench"
@@ -58,6 +60,13 @@ def installed(cache: Path, client: Callable[[str], Path]) -> Callable[[Reference
         return result.stdout
 
     return installed
+
+
+def own_code(found: Reference, cache: Path) -> set[str]:
+    """Return the files of a fetched reference's code that are searched for in the installations of agents."""
+    place = solution(found, TOOL, cache)
+    answer = Answer(source=place / "source", borrowed=place / borrowed.FILE)
+    return {name for name, *_ in answers_in_reach.files(answer.source, answers_in_reach._borrowed(answer))}
 
 
 # --- the identity of a reference --------------------------------------------------------------------------------------
@@ -158,7 +167,10 @@ def test_a_package_of_pypi_is_looked_up_with_what_it_requires(client: Callable[[
 @pytest.mark.docker
 @pytest.mark.timeout(BUSY_SECONDS)
 def test_a_package_of_npm_is_installed_with_what_it_requires(
-    client: Callable[[str], Path], installed: Callable[[Reference, Language, str], str], tmp_path: Path
+    client: Callable[[str], Path],
+    installed: Callable[[Reference, Language, str], str],
+    cache: Path,
+    tmp_path: Path,
 ) -> None:
     package = look_up("npm", "json-diff", "1.0.6", client, print)
     assert (package.license, package.commands) == ("MIT", {"json-diff": "bin/json-diff.js"})
@@ -166,9 +178,14 @@ def test_a_package_of_npm_is_installed_with_what_it_requires(
         f"node_modules/{name}" for name in ("@ewoudenberg/difflib", "colors", "dreamopt", "heap", "wordwrap")
     }
     made = reference(package, "json-diff", TOOL)
-    assert "@ewoudenberg/difflib" in made.packages["npm"]
+    assert made.packages == {"npm": ("json-diff",)}
     script = f"echo '{{\"a\":1}}' > x && echo '{{\"a\":2}}' > y && ({TOOL} x y || true)"
     assert installed(made, "javascript", script) == ' {\n-  "a": 1\n+  "a": 2\n }\n'.replace('"', "")
+    assert own_code(made, cache) == {
+        *(f"lib/{name}.js" for name in ("cli", "colorize", "index", "util")),
+        ".eslintrc.js",
+        "bin/json-diff.js",
+    }
     lacking = made.model_copy(update={"requires": made.requires[1:]})
     with pytest.raises(ConfigError, match="json-diff needs @ewoudenberg/difflib, and no line"):
         fetch(lacking, TOOL, Path(), client, print, tmp_path)
@@ -177,20 +194,25 @@ def test_a_package_of_npm_is_installed_with_what_it_requires(
 @pytest.mark.docker
 @pytest.mark.timeout(BUSY_SECONDS)
 def test_a_source_of_debian_is_installed_with_the_libraries_that_it_imports(
-    client: Callable[[str], Path], installed: Callable[[Reference, Language, str], str]
+    client: Callable[[str], Path], installed: Callable[[Reference, Language, str], str], cache: Path
 ) -> None:
     package = look_up("debian", "gron", "0.7.1-2", client, print)
     assert (package.path, package.commands) == ("pool/main/g/gron/gron_0.7.1.orig.tar.xz", {"gron": ""})
     assert package.addresses[0] == "https://github.com/tomnomnom/gron"
     made = reference(package, "gron", TOOL)
-    assert set(made.packages["debian"]) == {
-        "gron",
+    assert {packages.deb(line).name for line in made.requires} == {
         *(f"golang-github-{name}-dev" for name in ("fatih-color", "mattn-go-colorable", "mattn-go-isatty")),
         *(f"golang-{name}-dev" for name in ("github-nwidger-jsoncolor", "github-pkg-errors", "golang-x-sys")),
     }
+    assert made.packages == {"debian": ("gron",)}
     made = made.model_copy(update={"renamed": ("*/main.go",), "names": ("gron",)})
     script = f"echo '[1]' | {TOOL} && {TOOL} --version"
     assert installed(made, "go", script) == f"json = [];\njson[0] = 1;\n{TOOL} version dev\n"
+    own = own_code(made, cache)
+    assert {
+        f"{TOOL}/{name}.go" for name in ("main", "identifier", "statements", "token", "ungron", "url")
+    } <= own
+    assert [name for name in own if name.startswith("vendor/")] == []
 
 
 @pytest.mark.parametrize(
