@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Sequence
 
@@ -57,5 +58,7 @@ def _call(words: Sequence[str], root: Command) -> Iterable[tuple[tuple[str, ...]
         owner = node.find(name) or (node.find(name[:2]) if name.startswith("-") and len(name) > 2 else None)  # noqa: PLR2004
         if owner is not None and owner.kind != "argument":
             options.append((path, owner.name))
+        elif owner is None and re.match(r"--?[A-Za-z]", name):
+            options.append((path, name))  # the schema lacks it, so no class has it
     yield path, ""
     yield from options

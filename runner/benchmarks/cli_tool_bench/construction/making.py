@@ -18,7 +18,14 @@ from runner.benchmarks.cli_tool_bench.construction.answers import BY_HAND, Answe
 from runner.benchmarks.cli_tool_bench.construction.classes import CommandClass, Unrolled, unroll
 from runner.benchmarks.cli_tool_bench.construction.drawing import LIBRARY, Draws, Generators, check_source
 from runner.benchmarks.cli_tool_bench.construction.golden import GoldenClass, golden_class
-from runner.benchmarks.cli_tool_bench.construction.help.pages import HelpTree, explore, read_pages
+from runner.benchmarks.cli_tool_bench.construction.help.pages import (
+    HelpLimits,
+    HelpPage,
+    HelpTree,
+    explore,
+    page_text,
+    read_pages,
+)
 from runner.benchmarks.cli_tool_bench.construction.installed_commands import Entry, find_entry
 from runner.benchmarks.cli_tool_bench.construction.machine import ReferenceMachine, table
 from runner.benchmarks.cli_tool_bench.construction.made import Made
@@ -138,13 +145,15 @@ class Making:
         if not recipe.command:
             look = partial(find_entry, package, shop.dataset, shop.sandboxes)
             return self.steps.get("entry", [package.digest, package.requires], Entry, look).command
-        if recipe.command not in package.commands:
+        if recipe.command not in package.commands and not recipe.entry:
             known = ", ".join(sorted(package.commands)) or "none"
             raise rejected("entry", f"{package.package} has no command {recipe.command!r}; it has {known}.")
         return recipe.command
 
     def _reference(self, package: Package, command: str) -> Reference:
         recipe = self.recipe
+        if recipe.entry and command not in package.commands:
+            package = package.model_copy(update={"commands": package.commands | {command: recipe.entry}})
         found = reference(package, command, recipe.tool)
         names = tuple(dict.fromkeys([command, package.package, *recipe.brand])) if recipe.renamed else ()
         changes = {"entry": recipe.entry or found.entry, "license": recipe.license or found.license}
@@ -153,8 +162,8 @@ class Making:
     def _describe(self, machine: ReferenceMachine, package: Package, brand: Brand) -> Description:
         """Read the help, complete the schema and derive the classes. Raises `RejectedError`."""
         recipe = self.recipe
-        key = [*machine.identity, recipe.tool]
-        tree = self.steps.get("help", key, HelpTree, partial(explore, machine.run, recipe.tool))
+        key = [*machine.identity, recipe.tool, recipe.help]
+        tree = self.steps.get("help", key, HelpTree, partial(self._help, machine))
         if not tree.pages:
             why = tree.rejected[0].reason if tree.rejected else "it prints none"
             raise rejected("entry", f"{recipe.tool} has no help page: {why}")
@@ -163,6 +172,13 @@ class Making:
         found = checked(self._schema(tree, package, pages, brand), tree.texts())
         unrolled = unroll(found.schema_checked, recipe.cap, recipe.exclude)
         return Description(pages=pages, published=published, checked=found, unrolled=unrolled)
+
+    def _help(self, machine: ReferenceMachine) -> HelpTree:
+        tool, asked = self.recipe.tool, self.recipe.help
+        if not asked:
+            return explore(machine.run, tool)
+        text, cut = page_text(machine.run(f"{tool} {asked}"), HelpLimits().page_bytes)
+        return HelpTree(tool=tool, pages=(HelpPage(path=(), text=text, how="--help", cut=cut),))
 
     def _schema(self, tree: HelpTree, package: Package, pages: dict[str, str], brand: Brand) -> Schema:
         """Return the schema: a person's as it is, or a model's joined with what can be read without one."""

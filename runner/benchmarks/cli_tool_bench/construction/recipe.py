@@ -53,6 +53,9 @@ class Recipe(Record):
     """Published name of the command; empty: the one that matches the package's name (section 2.1.2)."""
     entry: str = ""
     """What the command starts, as `Reference.entry` has it; empty: as the package declares it."""
+    help: str = ""
+    """Arguments that print the help. Its page then counts whatever the exit code, and subcommands are not asked; empty:
+    `--help`, `-h` and `help`, which must succeed."""
     license: str = ""
     """SPDX identifier; empty: as the package declares it."""
     category: Domain
