@@ -105,7 +105,9 @@ def _license(about: Any) -> str:
     stated = [
         entry.rpartition(" :: ")[2] for entry in about.get("classifiers") or () if "License ::" in entry
     ]
-    if len(stated) == 1:
-        return str(CLASSIFIED.get(stated[0], stated[0]))
-    text = (about.get("license") or "").strip()
-    return text if "\n" not in text and text != "UNKNOWN" else ""
+    if len(stated) == 1 and stated[0] in CLASSIFIED:
+        return CLASSIFIED[stated[0]]
+    text = str(about.get("license") or "").strip()
+    if text and "\n" not in text and text != "UNKNOWN":
+        return text
+    return stated[0] if len(stated) == 1 else ""
