@@ -96,6 +96,14 @@ def find(model: Model, agent: str, dataset: str, task: str, attempt: int) -> Pat
     return found[0]
 
 
+def recorded_model(path: Path) -> str:
+    """Return the id of the model that a tape recorded. Raises `ConfigError` if the tape holds no call."""
+    calls = _calls(path)
+    if not calls:
+        raise ConfigError(f"{path} is an empty recording.")
+    return calls[0].model
+
+
 def sealed(model: Model) -> Model:
     """Return the model with the digest of its cassette. Raises `ConfigError` if the cassette is empty."""
     folder = _folder(model)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import cached_property, partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,14 +42,18 @@ class ConstructionModel:
         self.cost_usd: float | None = 0.0
         """USD of all answers so far; None if one of them has no price."""
 
-    @property
+    @cached_property
     def name(self) -> str:
-        """Name of the model; a scripted one says that it is no language model."""
-        return f"{self._model.name} (scripted, no language model)" if self._is_scripted else self._model.name
+        """Identity of the model, of a recorded one as well; a scripted one says that it is no language model."""
+        found = self._recorded() if self._model.backend == "cassette" else self._model.id
+        return f"{found} (no language model)" if found.startswith("scripted/") else found
 
-    @property
-    def _is_scripted(self) -> bool:
-        return self._model.backend == "scripted" or "scripted" in self._model.name
+    def _recorded(self) -> str:
+        """Return the identity of the model whose answers are replayed. Raises `ConfigError` if there are none."""
+        tapes = sorted(self._tape(self._model.path, "x").parent.glob("*.jsonl"))
+        if not tapes:
+            raise ConfigError(f"model.path: {self._model.path} has no recording of {self._tool}.")
+        return cassette.recorded_model(tapes[0])
 
     @contextmanager
     def conversation(self, question: Question) -> Iterator[Talk]:

@@ -120,7 +120,7 @@ def test_a_model_writes_a_task_whose_recording_gives_the_same_bytes(cli: Cli, tm
     folder = tmp_path / "tasks" / "verlore"
     tool = read_toml(folder / "task.toml", ToolTask)
     assert tool.made is not None
-    assert tool.made.written_by == ("gpt",)
+    assert tool.made.written_by == ("openai/x",)
     report = json.loads((folder / "making" / "report.json").read_text())
     assert report["invented by the schema"] == ["--invented"]
     assert "compare" in " ".join(report["dropped by the cap"]).lower()
@@ -130,17 +130,17 @@ def test_a_model_writes_a_task_whose_recording_gives_the_same_bytes(cli: Cli, tm
         *_words(tmp_path / "again"), "model=cassette", f"model.path={tmp_path / 'tapes'}", RECIPE_WORD
     )
     assert replayed.code == 0, replayed.out + replayed.err
-    for name in ("instruction.md", "cases.jsonl", "golden.jsonl"):
+    for name in ("task.toml", "instruction.md", "cases.jsonl", "golden.jsonl"):
         assert (tmp_path / "again" / "verlore" / name).read_bytes() == (folder / name).read_bytes()
 
 
 @pytest.mark.parametrize(
     ("answers", "reason"),
     [
-        ([_say("I would rather not.")] * 4, "schema.json: gpt failed 4 times: The answer must be JSON"),
+        ([_say("I would rather not.")] * 4, "schema.json: openai/x failed 4 times: The answer must be JSON"),
         (
             [GOOD[0], *[_say(NOT_THERE)] * 4],
-            "generators/BUMP.py: gpt failed 4 times: no common case succeeds",
+            "generators/BUMP.py: openai/x failed 4 times: no common case succeeds",
         ),
     ],
     ids=["prose", "no working instance"],

@@ -1,0 +1,62 @@
+"""Record what a scripted stand-in for a model answers on the seven hand-written tools.
+
+`python -m tests.support.stand_in OUT [TOOL ...]` makes each tool in a folder below OUT and writes the cassettes to
+`tasks/cli_tool_bench/cassettes`. The stand-in's answers are the files in `fixtures/seven`, which people wrote.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import yaml
+
+from runner.__main__ import main
+from runner.resources import ROOT
+
+SEVEN = ROOT / "tests" / "benchmarks" / "cli_tool_bench" / "construction" / "fixtures" / "seven"
+CASSETTES = ROOT / "tasks" / "cli_tool_bench" / "cassettes"
+NAME = "stand_in"
+ANSWERS = ("schema.json", "context.md")
+
+
+def write_policy(file: Path) -> Path:
+    """Write a scripted model's policy whose turns are the stand-in's answers, by `TOOL/FILE`."""
+    turns = {}
+    for making in sorted(SEVEN.glob("*/making")):
+        answers = [making / name for name in ANSWERS] + sorted(making.glob("generators/*.py"))
+        for answer in answers:
+            name = f"{making.parent.name}/{answer.relative_to(making).as_posix()}"
+            turns[name] = [{"say": answer.read_text("utf-8")}]
+    policy = {"name": NAME, "description": "no language model: answers that people wrote", "tasks": turns}
+    file.write_text(yaml.safe_dump(policy, allow_unicode=True, width=10**6), "utf-8")
+    return file
+
+
+def lay_out(path: Path, tools: list[str]) -> None:
+    """Copy the recipes of these tools, and nothing that is to be answered, into a folder of tasks."""
+    for tool in tools:
+        (path / tool / "making").mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(SEVEN / tool / "making" / "tool.yaml", path / tool / "making" / "tool.yaml")
+
+
+def record(out: Path, tools: list[str]) -> int:
+    """Make these tools by the stand-in's answers and record them. Return the command's exit code."""
+    path = out / "tasks"
+    lay_out(path, tools)
+    policy = write_policy(out / "policy.yaml")
+    words = ["job=make_cli_task", "dataset=cli_tool_bench", f"job.path={path}", "job.written_by=model"]
+    model = [
+        "model=scripted_careful",
+        f"model.name={NAME}",
+        f"model.policy={policy}",
+        "model.id=scripted/stand_in",
+    ]
+    return main([*words, *model, f"record={CASSETTES}", f"outputs={out / 'outputs'}", f"name={NAME}"])
+
+
+if __name__ == "__main__":
+    folder, *chosen = sys.argv[1:]
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    sys.exit(record(Path(folder), chosen or sorted(one.name for one in SEVEN.iterdir())))
