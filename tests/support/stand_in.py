@@ -46,7 +46,13 @@ def record(out: Path, tools: list[str]) -> int:
     path = out / "tasks"
     lay_out(path, tools)
     policy = write_policy(out / "policy.yaml")
-    words = ["job=make_cli_task", "dataset=cli_tool_bench", f"job.path={path}", "job.written_by=model"]
+    words = [
+        "job=make_cli_task",
+        "dataset=cli_tool_bench",
+        f"job.path={path}",
+        "job.written_by=model",
+        f"job.covers={ROOT / 'tasks/cli_tool_bench'}",
+    ]
     model = [
         "model=scripted_careful",
         f"model.name={NAME}",

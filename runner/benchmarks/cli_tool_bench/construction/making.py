@@ -11,11 +11,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from runner.benchmarks.cli_tool_bench.case_file import read_cases
 from runner.benchmarks.cli_tool_bench.construction import acceptance, golden, prompt, scrubbing
 from runner.benchmarks.cli_tool_bench.construction.answers import BY_HAND, Answers
 from runner.benchmarks.cli_tool_bench.construction.classes import CommandClass, Unrolled, unroll
+from runner.benchmarks.cli_tool_bench.construction.coverage import uncovered
 from runner.benchmarks.cli_tool_bench.construction.drawing import LIBRARY, Draws, Generators, check_source
 from runner.benchmarks.cli_tool_bench.construction.golden import GoldenClass, golden_class
 from runner.benchmarks.cli_tool_bench.construction.help.pages import (
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
     from runner.benchmarks.cli_tool_bench.dataset import CliToolBench
     from runner.benchmarks.sources.references import Reference
     from runner.protocols import SandboxProvider
+    from runner.records.cases import Case
     from runner.terminal.escaping import Say
 
 
@@ -96,6 +99,8 @@ class Workshop:
     """Folder of the tasks."""
     seed: int
     say: Say
+    covers: Path | None = None
+    """Folder of hand-written tasks of the same names, whose classes are to be covered."""
 
 
 @dataclass(frozen=True)
@@ -278,12 +283,17 @@ class Making:
         }
         return "\n".join([table(top), *(f"[{name}]\n{table(values)}" for name, values in tables.items())])
 
+    def _covered(self) -> tuple[Case, ...]:
+        """Return the cases of the hand-written task of this name; none if there is no such task."""
+        file = self.shop.covers / self.recipe.tool / "cases.jsonl" if self.shop.covers else None
+        return read_cases(file) if file and file.is_file() else ()
+
     def _note(
         self, into: Path, described: Description, classes: list[GoldenClass], context: str, brand: Brand
     ) -> None:
         """Write what people may want to see of the construction beside the answers."""
         unrolled, found = described.unrolled, described.checked
-        report = {
+        report: dict[str, Any] = {
             "classes": {one.name: {"cases": len(one.cases), "not kept": one.dropped} for one in classes},
             "dropped by the cap": unrolled.dropped,
             "excluded": {one.name: one.reason for one in unrolled.excluded},
@@ -292,6 +302,10 @@ class Making:
                 " ".join((*word.command, word.name)) for word in found.unlisted
             ],
         }
+        if by_hand := self._covered():
+            report["not covered of the hand-written task"] = uncovered(
+                by_hand, found.schema_checked, unrolled.classes
+            )
         text = json.dumps(report, indent=1, ensure_ascii=False)
         write_atomically(into / FOLDER / "report.json", f"{text}\n".encode())
         texts = {**described.published, "context.md": context}

@@ -58,6 +58,8 @@ class MakeCliTask(Job):
     """Attempts of a model at one answer; what was wrong with one is put to it in the next."""
     seed: int = Field(default=0, ge=0, lt=2**32)
     """Seed of the generators; the same seed and the same answers give the same bytes."""
+    covers: Path | None = None
+    """Folder of hand-written tasks. `report.json` then says what those of the same names use and no class exercises."""
 
     def run(self, sweep: Sweep) -> int:
         """Make all chosen tasks and return 0.
@@ -126,6 +128,7 @@ class Makers:
             sandboxes=settings.sandbox,
             path=job.path,
             seed=job.seed,
+            covers=job.covers,
             say=partial(print, flush=True),
         )
 
