@@ -76,6 +76,11 @@ class ReferenceMachine:
             raise rejected("candidate", task.refused)
         return task
 
+    @property
+    def image(self) -> Image:
+        """The image in which the reference is installed. Raises `VerifierError`, `EngineError`."""
+        return self._installed()
+
     def run(self, command: str) -> CaseResult:
         """Run one command in an empty folder. Raises `EngineError`."""
         return self._box.run(Case(command_class="DRAFT", command=command))
