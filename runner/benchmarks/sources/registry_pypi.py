@@ -17,6 +17,8 @@ from runner.benchmarks.sources.published_package import Package, build_files, di
 from runner.benchmarks.sources.sdists import distributions, lock_requirements, unpack_distribution
 from runner.errors import TaskError
 
+PYTHON = "==3.13.*"
+"""Versions of Python in the image of Python tools."""
 CLASSIFIED = {
     "MIT License": "MIT",
     "MIT No Attribution License (MIT-0)": "MIT-0",
@@ -33,7 +35,7 @@ def look_up(name: str, version: str) -> Package:
     with tempfile.TemporaryDirectory() as folder:
         asked, code, source = (Path(folder, part) for part in ("asked", "code", "source"))
         asked.mkdir()
-        found = distributions(name, version, asked)
+        found = distributions(name, version, asked, PYTHON)
         wheel = next((wheel for wheel in found.get("wheels") or () if _is_pure(wheel["url"])), None)
         if wheel is None:
             raise TaskError(f"{name} {version} has no wheel for every machine, so it cannot be taken.")

@@ -21,7 +21,7 @@ from runner.benchmarks.cli_tool_bench.construction.recipe import (
     write_recipe,
 )
 from runner.benchmarks.cli_tool_bench.construction.steps import Steps
-from runner.errors import ConfigError, TaskError
+from runner.errors import ConfigError, FetchError, TaskError
 from runner.sweeps.cells import Job, Sweep
 from runner.terminal.escaping import printable
 from runner.trials.scratch_folder import scratch_folder
@@ -80,7 +80,7 @@ class MakeCliTask(Job):
                 began = time.monotonic()
                 try:
                     outcome = _words(makers.make(recipe))
-                except TaskError as error:
+                except (TaskError, FetchError) as error:
                     failures.append(printable(f"{recipe.tool}: {error}"))
                     outcome = printable(f"REJECTED: {error}")
                 seconds = time.monotonic() - began
