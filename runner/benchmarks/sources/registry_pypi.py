@@ -17,8 +17,8 @@ from runner.benchmarks.sources.published_package import Package, build_files, di
 from runner.benchmarks.sources.sdists import distributions, lock_requirements, unpack_distribution
 from runner.errors import TaskError
 
-PYTHON = "==3.13.*"
-"""Versions of Python in the image of Python tools."""
+PYTHON = "3.13"
+"""Version of Python in the image of Python tools."""
 CLASSIFIED = {
     "MIT License": "MIT",
     "MIT No Attribution License (MIT-0)": "MIT-0",

@@ -47,10 +47,10 @@ def _sdist(package: str, version: str, place: Path) -> dict[str, Any]:
     return sdist
 
 
-def distributions(package: str, version: str, place: Path, python: str = ">=3.10") -> dict[str, Any]:
+def distributions(package: str, version: str, place: Path, python: str = "3.10") -> dict[str, Any]:
     """Return what the index has of a version: `sdist` and `wheels`, each with `url` and `hash`. `place` is empty.
 
-    `python` are the versions of Python that the package must support.
+    `python` is the least version of Python that the package must support; uv itself may run on an earlier one.
 
     The settings state that the package has no requirements, or uv would build the sdist to find out. With `--no-build`
     it would find no sdist at all.
@@ -59,8 +59,9 @@ def distributions(package: str, version: str, place: Path, python: str = ">=3.10
 
     name, pin = packages.python_name(package), f"{package}=={packages.python_version(version)}"
     (place / "pyproject.toml").write_text(
-        f'[project]\nname = "asks-for-an-sdist"\nversion = "0"\nrequires-python = "{python}"\n'
+        f'[project]\nname = "asks-for-an-sdist"\nversion = "0"\nrequires-python = ">=3.10"\n'
         f"dependencies = [{json.dumps(packages.requirement(pin))}]\n"
+        f"[tool.uv]\nenvironments = [\"python_version >= '{python}'\"]\n"
     )
     settings = place / "uv.toml"
     settings.write_text(f"[[dependency-metadata]]\nname = {json.dumps(name)}\nrequires-dist = []\n")
