@@ -172,7 +172,7 @@ class Making:
         if not tree.pages:
             why = tree.rejected[0].reason if tree.rejected else "it prints none"
             raise rejected("entry", f"{recipe.tool} has no help page: {why}")
-        published = {" ".join((recipe.tool, *page.path, page.how)): page.text for page in tree.pages}
+        published = {page.command(recipe.tool): page.text for page in tree.pages}
         pages = {command: brand.scrub(page) for command, page in published.items()}
         found = checked(self._schema(tree, package, pages, brand), tree.texts())
         unrolled = unroll(found.schema_checked, recipe.cap, recipe.exclude)

@@ -51,6 +51,11 @@ class HelpPage(Record):
     how: How
     cut: bool = False
 
+    def command(self, tool: str) -> str:
+        """Return the command that printed the page."""
+        words = ("help", *self.path) if self.how == "help" else (*self.path, self.how)
+        return " ".join((tool, *words))
+
 
 class RejectedNode(Record):
     """A word that a page lists as a command and that has no page."""
