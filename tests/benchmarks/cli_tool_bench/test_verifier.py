@@ -94,6 +94,7 @@ def ended(verdict: Verdict) -> dict[str, int]:
 
 
 def test_the_reference_equals_itself(bench: Bench, tmp_path: Path) -> None:
+    before = {*(bench.cache / "results").glob("*.json")}  # of other tests of this file, which share the bench
     verdict = bench.judge(REFERENCE, tmp_path)
     assert verdict.error is None
     assert (verdict.reward, ended(verdict)) == (1.0, {"passed": 8})
@@ -104,7 +105,7 @@ def test_the_reference_equals_itself(bench: Bench, tmp_path: Path) -> None:
     assert verdict.components["reference_lines"] == 20
     assert 0.2 < verdict.components["cpu_median"] < 5
     assert verdict.components["workspace_depth"] == 0
-    assert len(list((bench.cache / "results").glob("*.json"))) == 1
+    assert len({*(bench.cache / "results").glob("*.json")} - before) <= 1
 
 
 def mutant(old: str, new: str) -> str:

@@ -39,11 +39,11 @@ def test_what_is_kept_goes_and_nothing_else(engine: DockerClient, label: str) ->
     engine.images.build(fileobj=io.BytesIO(b'FROM scratch\nCMD ["y"]\n'), tag=f"{label}:task", rm=True)
     bystander = engine.api.create_container(build(engine, other), ["x"], labels={other: "bundle"})["Id"]
     try:
-        assert purge(label=label, tasks=label, owned=f"{label}.owner") == (1, 2)
-        assert purge(label=label, tasks=label, owned=f"{label}.owner") == (0, 0)
+        assert purge(label=label, tasks=label, pulled=f"{label}.pulled", owned=f"{label}.owner") == (1, 2)
+        assert purge(label=label, tasks=label, pulled=f"{label}.pulled", owned=f"{label}.owner") == (0, 0)
         assert engine.containers.get(bystander).status == "created"
     finally:
-        purge(label=other, tasks=label, owned=f"{label}.owner")
+        purge(label=other, tasks=label, pulled=f"{label}.pulled", owned=f"{label}.owner")
 
 
 def test_nothing_goes_while_a_runner_is_at_work(engine: DockerClient, label: str) -> None:
@@ -51,11 +51,11 @@ def test_nothing_goes_while_a_runner_is_at_work(engine: DockerClient, label: str
     at_work = engine.api.create_container(image, ["x"], labels={f"{label}.owner": "1"})["Id"]
     try:
         with pytest.raises(ConfigError, match="A runner is at work"):
-            purge(label=label, tasks=label, owned=f"{label}.owner")
+            purge(label=label, tasks=label, pulled=f"{label}.pulled", owned=f"{label}.owner")
         assert engine.images.get(image).id == image
     finally:
         engine.api.remove_container(at_work)
-        purge(label=label, tasks=label, owned=f"{label}.owner")
+        purge(label=label, tasks=label, pulled=f"{label}.pulled", owned=f"{label}.owner")
 
 
 def test_what_a_dockerfile_pulled_and_built_goes(

@@ -140,7 +140,7 @@ def test_a_model_writes_a_task_whose_recording_gives_the_same_bytes(cli: Cli, tm
         ([_say("I would rather not.")] * 4, "schema.json: openai/x failed 4 times: The answer must be JSON"),
         (
             [GOOD[0], *[_say(NOT_THERE)] * 4],
-            "generators/BUMP.py: openai/x failed 4 times: no common case succeeds",
+            "generators/BUMP_MAJOR.py: openai/x failed 4 times: no common case succeeds",
         ),
     ],
     ids=["prose", "no working instance"],
@@ -157,7 +157,7 @@ def test_a_model_that_never_answers_well_discards_the_tool_with_the_reason(
 
 def test_the_cap_holds_and_what_was_written_is_kept(cli: Cli, tmp_path: Path) -> None:
     with FakeUpstream(*GOOD, LAST) as fake:
-        capped = cli(*_words(tmp_path / "tasks"), *_model(fake), "job.usd=0.003")
+        capped = cli(*_words(tmp_path / "tasks"), *_model(fake), "job.usd=0.0065")
         written = len(fake.requests)
         assert capped.code == 3
         assert 1 <= written < 4
