@@ -32,7 +32,9 @@ def accept(folder: Path, steps: Steps, dataset: CliToolBench, sandboxes: Sandbox
     (task,) = dataset.model_copy(update={"root": folder.parent, "include": (folder.name,)}).tasks()
     if task.refused:
         raise rejected("acceptance", task.refused)
-    return steps.get("accepted", [task.digest], Bounds, lambda: _bounds(task, dataset, sandboxes))
+    return steps.get(
+        "accepted", [task.digest, task.environment.digest], Bounds, lambda: _bounds(task, dataset, sandboxes)
+    )
 
 
 def _bounds(task: Task, dataset: CliToolBench, sandboxes: SandboxProvider) -> Bounds:

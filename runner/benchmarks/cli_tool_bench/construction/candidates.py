@@ -36,7 +36,7 @@ class Candidate(Record):
     build_files: tuple[str, ...] = ()
     """Build files of the ecosystem at the top of the package."""
     category: Domain | None = None
-    tool: str = ""
+    tool: str = Field(default="", pattern=r"^([a-z][a-z0-9-]{1,30})?$")
     """New name of the command; empty: one is made up."""
     command: str = ""
     """Published command (`entry=`); empty: it is found."""

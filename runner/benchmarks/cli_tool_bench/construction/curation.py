@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pydantic import ValidationError
+
 from runner.benchmarks.cli_tool_bench.construction.candidates import Candidate, Filters
 from runner.benchmarks.cli_tool_bench.construction.funnel import Outcome, Stage
 from runner.benchmarks.cli_tool_bench.construction.inside.fuzz import WORDS
@@ -25,6 +27,7 @@ from runner.benchmarks.sources.references import fetch_context
 from runner.benchmarks.sources.registries import look_up
 from runner.benchmarks.sources.task_toml import read_toml
 from runner.errors import TaskError
+from runner.records.base import first_fault
 
 if TYPE_CHECKING:
     from runner.protocols import SandboxProvider
@@ -104,15 +107,11 @@ class Curation:
             )
         folder = self.path / (candidate.tool or made_up_name(candidate.name))
         if not (folder / FOLDER / FILE).is_file():
-            recipe = Recipe(
-                tool=folder.name,
-                source=candidate.source,
-                package=candidate.package,
-                version=candidate.version,
-                command=command,
-                license=candidate.license,
-                category=candidate.category,
-            )
+            wanted = candidate.model_dump(include={"source", "package", "version", "license", "category"})
+            try:
+                recipe = Recipe.model_validate({**wanted, "tool": folder.name, "command": command})
+            except ValidationError as error:
+                raise rejected("entry", f"recipe: {first_fault(error, 'its names')}.") from error
             write_recipe(folder, recipe)
         return folder
 

@@ -110,7 +110,8 @@ def _look(
     """Return the results of the first look, and why each case is not kept; an empty reason keeps it."""
     run = machine.look_up(cases)
     reasons = [
-        _flaw(result, brand) or ("it varies" if index in run.varying or index in run.moving else "")
+        _flaw(cases[index], result, brand)
+        or ("it varies" if index in run.varying or index in run.moving else "")
         for index, result in enumerate(run.results)
     ]
     steady = [index for index, reason in enumerate(reasons) if not reason]
@@ -121,12 +122,14 @@ def _look(
     return list(run.results), reasons
 
 
-def _flaw(result: CaseResult, brand: Brand) -> str:
+def _flaw(case: Case, result: CaseResult, brand: Brand) -> str:
     """Return why a result cannot be golden whatever later looks show; empty if nothing speaks against it."""
     if not is_lasting(result) or result.exit_code is None:
         return f"it does not end by itself ({result.ended})"
     if "stdout" in result.binary:
         return "its output is not text"
+    if brand.find(case.model_dump_json()):
+        return "it uses a published name"
     shown = "\n".join([result.stdout, *(f"{change.path}\n{change.text or ''}" for change in result.changes)])
     return "it shows a published name" if brand.find(shown) else ""
 

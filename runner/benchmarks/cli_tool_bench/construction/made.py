@@ -45,6 +45,7 @@ def is_reviewed(task: Path) -> bool:
     votes: dict[str, bool] = {}
     for number, row in enumerate(rows, start=2):
         reviewer, *answers = (str(row.get(column) or "").strip().lower() for column in COLUMNS)
+        reviewer = reviewer.casefold()  # a name in two spellings is one person
         if not reviewer or not {*answers} <= {"yes", "no"}:
             raise TaskError(
                 f"{FOLDER}/{REVIEWS}, row {number}: {', '.join(COLUMNS)} need a name, yes or no, yes or no."

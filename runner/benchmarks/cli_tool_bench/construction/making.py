@@ -31,6 +31,7 @@ from runner.benchmarks.cli_tool_bench.construction.help.pages import (
 from runner.benchmarks.cli_tool_bench.construction.installed_commands import Entry, find_entry
 from runner.benchmarks.cli_tool_bench.construction.machine import ReferenceMachine, table
 from runner.benchmarks.cli_tool_bench.construction.made import Made
+from runner.benchmarks.cli_tool_bench.construction.moved_clock import AHEAD_SECONDS
 from runner.benchmarks.cli_tool_bench.construction.questions import (
     context_question,
     generator_question,
@@ -219,7 +220,8 @@ class Making:
             key = [self.recipe.tool, one.name, source, shared, LIBRARY, self.shop.seed]
             draws = self.steps.get(f"draws-{one.name}", key, Draws, drawn)
             look = partial(golden_class, one.name, draws, machine, brand, self.shop.dataset.verifier.rules)
-            key = [*machine.identity, draws.model_dump(), brand.model_dump()]
+            shaping = self.shop.dataset.verifier.shaping
+            key = [*machine.identity, draws.model_dump(), brand.model_dump(), shaping, AHEAD_SECONDS]
             found.append(self.steps.get(f"golden-{one.name}", key, GoldenClass, look))
             return source
 

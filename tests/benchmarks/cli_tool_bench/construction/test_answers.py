@@ -134,6 +134,7 @@ def test_a_damaged_step_is_made_again(tmp_path: Path) -> None:
         (["one,yes,yes", "two,yes,yes"], True),
         (["one,yes,yes"], False),
         (["one,yes,yes", "one,yes,yes"], False),
+        (["one,yes,yes", " ONE ,yes,yes"], False),
         (["one,yes,yes", "two,yes,no"], False),
         (["one,yes,yes", "two,yes,yes", "three,no,yes"], False),
         (["one,yes,yes", "two,yes,yes", "three,yes,yes"], True),

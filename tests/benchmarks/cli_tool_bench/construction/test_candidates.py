@@ -81,6 +81,7 @@ def test_tables_are_read_from_csv_and_json(tmp_path: Path) -> None:
         ("source,package\nsvn,a\n", "row 1"),
         ("source,package,colour\npypi,a,red\n", "row 1"),
         ("source,package\npypi,a\npypi,a\n", "pypi:a stands in"),
+        ("source,package,tool\npypi,a,../../out\n", "row 1"),
     ],
 )
 def test_a_wrong_row_is_named(tmp_path: Path, text: str, message: str) -> None:

@@ -136,6 +136,16 @@ def test_a_case_that_moves_or_tells_is_not_kept(
     assert len(golden.cases) == CASES
 
 
+def test_a_case_that_uses_a_published_name_is_not_kept(
+    machine: ReferenceMachine, generators: Generators
+) -> None:
+    """Its command or files would show the name in the prompt's example, although its output does not."""
+    draws = generators.draw("tally", "BASIC", GENERATOR.replace("HOW", "steady"), {})
+    brand = Brand.of("tally", ["steady"], [], [])
+    with pytest.raises(ValueError, match="it uses a published name"):
+        golden_class("BASIC", draws, machine, brand, Rules())
+
+
 def test_a_class_whose_common_cases_fail_says_what_the_reference_printed(
     machine: ReferenceMachine, generators: Generators
 ) -> None:
