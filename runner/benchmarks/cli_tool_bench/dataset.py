@@ -15,8 +15,8 @@ from pydantic import Field, model_validator
 
 from runner.benchmarks.cli_tool_bench.case_file import check_prompt, read_cases
 from runner.benchmarks.cli_tool_bench.construction.made import UNREVIEWED, Made, is_reviewed
-from runner.benchmarks.cli_tool_bench.construction.recipe import INSTALL
-from runner.benchmarks.cli_tool_bench.indexes import Language, find, note, opened
+from runner.benchmarks.cli_tool_bench.construction.recipe import INSTALL, Language
+from runner.benchmarks.cli_tool_bench.indexes import find, note, opened
 from runner.benchmarks.cli_tool_bench.normalizers import MOST, Normalizer
 from runner.benchmarks.cli_tool_bench.verifier import DifferentialTest, DifferentialVerifier
 from runner.benchmarks.sources import borrowed

@@ -14,9 +14,10 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from runner.benchmarks.cli_tool_bench.construction.recipe import Language
 from runner.benchmarks.sources.clients import GO, NODE, NPM, WHEELS
 from runner.errors import ConfigError
 from runner.records import Environment
@@ -24,7 +25,6 @@ from runner.sandbox import certificates
 from runner.sandbox.inside import AUTHORITIES, GATEWAY_DIR
 from runner.sandbox.network import canonical
 
-Language = Literal["python", "javascript", "go"]
 UNSEALED: Mapping[Language, Mapping[str, str]] = {
     "python": {"PIP_NO_INDEX": "0", "PIP_NO_BUILD_ISOLATION": "1"},
     "javascript": {"NPM_CONFIG_OFFLINE": "false"},

@@ -1,4 +1,4 @@
-"""Read the `task.toml` of Harbor tasks, by schema 1.4, whatever version the file names.
+"""Read the `task.toml` of Harbor tasks, by schema 1.4, whatever version the file names; and write tables of TOML.
 
 Unknown keys are ignored and older names are accepted. Anything else that is wrong or not supported here is a
 `TaskError` of one sentence.
@@ -6,6 +6,7 @@ Unknown keys are ignored and older names are accepted. Anything else that is wro
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Iterator
@@ -259,3 +260,12 @@ def _megabytes(key: str, text: Any) -> int:
     if not match:
         raise ValueError(f'{key} = {text!r} is not a size such as "4G", "512M" or "1024K"')
     return round(float(match[1]) * MEGABYTES[match[2].upper()])
+
+
+def table(values: dict[str, Any]) -> str:
+    """Return the lines `key = value` of a TOML table."""
+    # JSON strings are TOML strings, except for DEL and escaped surrogates.
+    return "".join(
+        f"{key} = {json.dumps(value, ensure_ascii=False)}\n".replace("\x7f", "\\u007f")
+        for key, value in values.items()
+    )

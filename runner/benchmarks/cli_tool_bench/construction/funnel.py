@@ -14,8 +14,6 @@ from runner.records import Record
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-INK, MUTED, ACCENT = "#1b1f24", "#5b6470", "#0f6b8c"
-"""Colours of all pictures (`runner.report.figures`)."""
 Stage = Literal["candidates", "metadata", "entry", "task", "reviewed", "chosen"]
 STAGES: dict[Stage, str] = {
     "candidates": "candidates",
@@ -64,6 +62,8 @@ def chosen(outcomes: Sequence[Outcome], names: Collection[str]) -> list[Outcome]
 def picture(outcomes: Sequence[Outcome]) -> Figure:
     """Draw a bar for each stage, with its count and, beneath it, why most fell there."""
     from matplotlib.figure import Figure  # noqa: PLC0415 - takes a second, and a terminal needs none
+
+    from runner.report.figures import ACCENT, INK, MUTED  # noqa: PLC0415 - as above
 
     reached, order = counts(outcomes), list(STAGES)
     figure = Figure(figsize=(7.2, 0.62 * len(order) + 0.3), layout="constrained")

@@ -8,7 +8,6 @@ task's first trial therefore finds them.
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import cached_property, partial
@@ -20,6 +19,7 @@ from runner.benchmarks.cli_tool_bench.construction.recipe import INSTALL
 from runner.benchmarks.cli_tool_bench.construction.rejections import rejected
 from runner.benchmarks.cli_tool_bench.installation import Installed, install
 from runner.benchmarks.sources.references import identity
+from runner.benchmarks.sources.task_toml import table
 from runner.records import Image
 from runner.records.cases import Case, CaseResult, CaseSide
 
@@ -143,14 +143,3 @@ def _run_all(box: CaseBox, cases: Sequence[Case]) -> list[CaseResult]:
 
     results = dict(stream(box, cases))
     return [results[index] for index in range(len(cases))]
-
-
-def table(values: dict[str, Any]) -> str:
-    """Return a TOML table. Raises `ValueError` for a text that TOML cannot hold."""
-    # JSON strings are TOML strings, except for DEL and escaped surrogates.
-    text = "".join(
-        f"{key} = {json.dumps(value, ensure_ascii=False)}\n".replace("\x7f", "\\u007f")
-        for key, value in values.items()
-    )
-    tomllib.loads(text)
-    return text

@@ -29,7 +29,7 @@ from runner.benchmarks.cli_tool_bench.construction.help.pages import (
     read_pages,
 )
 from runner.benchmarks.cli_tool_bench.construction.installed_commands import Entry, find_entry
-from runner.benchmarks.cli_tool_bench.construction.machine import ReferenceMachine, table
+from runner.benchmarks.cli_tool_bench.construction.machine import ReferenceMachine
 from runner.benchmarks.cli_tool_bench.construction.made import Made
 from runner.benchmarks.cli_tool_bench.construction.moved_clock import AHEAD_SECONDS
 from runner.benchmarks.cli_tool_bench.construction.questions import (
@@ -50,6 +50,7 @@ from runner.benchmarks.cli_tool_bench.construction.scrubbing import Brand
 from runner.benchmarks.sources.published_package import Package
 from runner.benchmarks.sources.references import fetch_context
 from runner.benchmarks.sources.registries import look_up, reference
+from runner.benchmarks.sources.task_toml import table
 from runner.files import write_atomically
 from runner.records import Record
 

@@ -26,6 +26,7 @@ from runner.benchmarks.cli_tool_bench.case_file import find_names, mentions, rea
 from runner.benchmarks.cli_tool_bench.published_tasks.cases import CasePolicy, Generated
 from runner.benchmarks.cli_tool_bench.published_tasks.masks import Masks, read_masks
 from runner.benchmarks.cli_tool_bench.published_tasks.texts import NAME
+from runner.benchmarks.sources.task_toml import table
 from runner.errors import ConfigError, TaskError, WorkspaceTooLarge
 from runner.records import Environment, ExecResult, ExecSpec, Image, Record, SandboxSpec
 from runner.records.base import first_fault
@@ -215,18 +216,10 @@ def _task_toml(published: Published, head: dict[str, Any]) -> str:
         "category": head["category"],
         "install": head["install"],
     }
-    masks = "".join(f"\n[[normalize]]\n{_table(rule.model_dump())}" for rule in published.masks.normalizers)
+    masks = "".join(f"\n[[normalize]]\n{table(rule.model_dump())}" for rule in published.masks.normalizers)
     return (
         f"# {head['repository']} of CLI-Tool-Bench, written by job=import_cli_tool_bench.\n"
-        f"{_table(top)}\n[reference]\n{_table(reference)}\n[classes]\n{_table(generated.classes)}{masks}"
-    )
-
-
-def _table(values: dict[str, Any]) -> str:
-    # JSON strings are TOML strings, except for DEL and escaped surrogates.
-    return "".join(
-        f"{key} = {json.dumps(value, ensure_ascii=False)}\n".replace("\x7f", "\\u007f")
-        for key, value in values.items()
+        f"{table(top)}\n[reference]\n{table(reference)}\n[classes]\n{table(generated.classes)}{masks}"
     )
 
 

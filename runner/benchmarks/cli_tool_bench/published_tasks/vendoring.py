@@ -25,8 +25,8 @@ from runner.errors import ConfigError, TaskError, WorkspaceTooLarge
 from runner.records import Task, VerifierSpec
 
 if TYPE_CHECKING:
+    from runner.benchmarks.cli_tool_bench.construction.recipe import Language
     from runner.benchmarks.cli_tool_bench.dataset import CliToolBench
-    from runner.benchmarks.cli_tool_bench.indexes import Language
     from runner.protocols import SandboxProvider
     from runner.records import ExecResult
 
