@@ -1,4 +1,4 @@
-"""What a language model writes for a task: `schema.json`, `context.md` and one generator per class.
+"""The answers that a task needs: `schema.json`, `context.md` and one generator per class.
 
 Each answer is a file beside the task. A model writes it through the gateway, metered and recorded; a person may write
 the same file by hand. What lies there is not asked for again, unless a model wrote it for another question.
@@ -37,7 +37,7 @@ class Question(Record):
     instruction: str
     """System prompt."""
     material: str
-    """What the answer depends on, as data between fences."""
+    """Texts on which the answer depends, between fences."""
 
     @property
     def digest(self) -> str:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Curation:
-    """What all candidates of one command share."""
+    """Settings and machines that all candidates of one command share."""
 
     filters: Filters
     dataset: CliToolBench

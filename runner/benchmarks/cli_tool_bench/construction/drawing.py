@@ -53,7 +53,7 @@ class Drawn(Record):
 
 
 class Draws(Record):
-    """What one generator yields for one seed."""
+    """Cases that one generator yields for one seed."""
 
     cases: tuple[Drawn, ...]
 

@@ -27,7 +27,7 @@ STAGES: dict[Stage, str] = {
 
 
 class Outcome(Record):
-    """How far one candidate came."""
+    """Last stage that one candidate reached."""
 
     name: str
     reached: Stage

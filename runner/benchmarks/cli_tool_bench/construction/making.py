@@ -92,7 +92,7 @@ class Description(Record):
 
 @dataclass(frozen=True)
 class Workshop:
-    """What the construction of all tools shares."""
+    """Settings and machines that the construction of all tools shares."""
 
     dataset: CliToolBench
     """The dataset whose images, limits and rules the tasks are made for."""

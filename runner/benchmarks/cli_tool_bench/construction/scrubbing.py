@@ -20,7 +20,7 @@ SHORTEST = 3
 
 
 class Brand(Record):
-    """What identifies a published tool."""
+    """Names and addresses that identify a published tool."""
 
     tool: str
     """Name that takes the place of the published ones."""

@@ -15,7 +15,7 @@ TIERS = {"easy": "Easy (≤ 1500 LOC)", "medium": "Medium (1500 - 4000 LOC)", "h
 
 
 class Finished(Record):
-    """What the choice knows of a finished task."""
+    """Properties of a finished task by which it is chosen."""
 
     name: str
     tier: str

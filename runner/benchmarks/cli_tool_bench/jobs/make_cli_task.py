@@ -116,7 +116,7 @@ class MakeCliTask(Job):
 
 
 class Makers:
-    """What all tools of one command share: machines' settings, and the gateway if a model writes."""
+    """Parts that all tools of one command share: machines' settings, and the gateway if a model writes."""
 
     def __init__(self, job: MakeCliTask, sweep: Sweep) -> None:
         self._job, self._sweep = job, sweep

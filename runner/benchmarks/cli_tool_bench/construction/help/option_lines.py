@@ -16,7 +16,7 @@ _WIDE_SEPARATOR = re.compile(r",? {1,80}(?=-)")
 _WORD = re.compile(r"[^\s,\[\]{}()<>]+(?:,[^\s,\[\]{}()<>]+)*(?:,\.\.\.)?")
 _CLOSING = {"[": "]", "{": "}", "<": ">", "(": ")"}
 _NOT_AFTER = tuple(".,;)'\"`!?*")
-"""What follows an option in prose, never in a table."""
+"""Pattern of text that follows an option in prose, never in a table."""
 _STANDARD = frozenset({"--help", "--version", "-help", "-version"})
 SHORT_STANDARD = frozenset({"-h", "-H", "-?", "-V", "-v"})
 _STANDARD_ABOUT = re.compile(r"(?:\W|^)(?:help|usage|version)(?:\W|$)", re.IGNORECASE)

@@ -41,7 +41,7 @@ _CHOICES = re.compile(
     r"[\[(](?:choices|possible values|one of|allowed values): ?([^\[\]()]{1,2000})[\])]", re.IGNORECASE
 )
 _VALUED = re.compile(r"\[(?:choices: |default: (?!true|false|null))", re.IGNORECASE)
-"""What only yargs prints of an option whose value has no placeholder."""
+"""Type that only yargs prints, for an option whose value has no placeholder."""
 _DEFAULT = re.compile(r", default: ")
 _REPEATABLE = re.compile(
     r"\[array\]|multiple allowed|(?:multiple|several|many) times|more than once|be repeated|repeatable",
@@ -60,7 +60,7 @@ _TYPES: tuple[tuple[ParameterType, re.Pattern[str]], ...] = (
 
 
 class PageParts(NamedTuple):
-    """What one page says of its command."""
+    """Parts of a command that one page describes."""
 
     about: str = ""
     parameters: tuple[Parameter, ...] = ()

@@ -79,7 +79,7 @@ class HelpTree(Record):
 
 
 class ReadPages(Record):
-    """What the pages say without a model."""
+    """Schema that can be read from the pages without a model."""
 
     schema_read: Schema | None
     """None if the tool has no page of its own, or if what was read breaks a rule of schemas (`fault`)."""

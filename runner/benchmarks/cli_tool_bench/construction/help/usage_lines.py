@@ -37,7 +37,7 @@ class UsedArgument(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """What one usage line says."""
+    """Content of one usage line."""
 
     options: tuple[UsedOption, ...] = ()
     arguments: tuple[UsedArgument, ...] = ()
