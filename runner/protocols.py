@@ -7,12 +7,12 @@ conformance suite in `tests/conformance/` and a fake that ships (oracle and nop,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, runtime_checkable
 
 if TYPE_CHECKING:
     from runner.records import (
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     )
     from runner.records.cases import Case, CaseResult, CaseSide, How
     from runner.terminal.escaping import Say
-
-Job_contra = TypeVar("Job_contra", contravariant=True)
 
 Ask = Callable[[str, str], str]
 """Function that puts a question to the judge model: (system prompt, question) -> answer. Callable from any thread.
@@ -412,13 +410,11 @@ class Executor(Protocol):
     def at_once(self) -> int:
         """Number of trials that run at a time."""
 
-    def run(
-        self, trials: Iterable[Job_contra], work: Callable[[Job_contra], TrialRecord], cancel: Event
-    ) -> Generator[TrialRecord]:
-        """Yield records as trials end, in any order.
+    def run(self, desk: Any, cancel: Event) -> Generator[TrialRecord]:
+        """Run the trials of an `executors.desk.Desk` and yield their records as they end, in any order.
 
-        Ctrl-C, closing the generator, or an exception that leaves `work`, sets `cancel` (which `work` obeys), waits
-        for every worker, and is raised again.
+        Ctrl-C, closing the generator, or an exception that ends the sweep, sets `cancel` (which trials obey), waits
+        for every trial, and is raised again.
         """
 
 

@@ -27,7 +27,7 @@ HOMES = {
 """Library -> the only modules that know it."""
 ROOMS = (
     *("errors", "records", "locks", "resources", "files", "terminal", "archives", "protocols"),
-    *("sandbox", "gateway", "agents", "sweeps", "trials", "cli", "report", "tracking", "jobs"),
+    *("sandbox", "gateway", "agents", "sweeps", "trials", "cli", "executors", "report", "tracking", "jobs"),
     *("benchmarks.sources", "benchmarks.*", "__main__"),
 )
 """Rooms of `runner/`, from the ground up: a module imports modules of its own room and of rooms named before it."""

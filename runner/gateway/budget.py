@@ -168,6 +168,16 @@ class Meter:
             "turns": self.turns + self._cut,
         }
 
+    @property
+    def held(self) -> dict[str, float]:
+        """Kind of budget -> worst case of the calls under way."""
+        return {
+            "usd": sum(hold.usd for hold in self._held),
+            "input_tokens": sum(hold.input_tokens for hold in self._held),
+            "output_tokens": sum(hold.output_tokens for hold in self._held),
+            "turns": len(self._held),
+        }
+
     def waiting(self) -> AbstractContextManager[None]:
         """Return a context in which a call waits its turn. This time does not count against the deadline."""
         return self._waits.running()

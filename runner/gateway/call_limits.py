@@ -8,26 +8,28 @@ from collections import deque
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 
-from runner.records import CallLimit, CallLimits, Model
+from runner.records import CallLimit, CallLimits
 
 WINDOW_SECONDS = 60.0
 
 
 class Gate:
-    """A limit that admits calls in the order of their arrival. Lives in the gateway's event loop.
+    """A limit that admits calls in the order of their arrival. Lives in one event loop at a time.
 
     Calls wait on entering `place` and in `turn`; a call that is cancelled while it waits takes neither.
     """
 
     def __init__(self, limit: CallLimit) -> None:
-        self._slots = asyncio.Semaphore(limit.concurrency) if limit.concurrency else None
-        self._rate = limit.requests_per_minute
+        self._limit, self._rate = limit, limit.requests_per_minute
         self._begun: deque[float] = deque(maxlen=self._rate)
-        self._queue = asyncio.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._slots: asyncio.Semaphore | None = None
+        self._queue: asyncio.Lock
 
     @asynccontextmanager
     async def place(self) -> AsyncIterator[None]:
         """Occupy a place for one try at a call."""
+        self._settle()
         async with self._slots or nullcontext():
             yield
 
@@ -35,6 +37,7 @@ class Gate:
         """Wait for the turn of one request, whether the first of its call or a repetition."""
         if not self._rate:
             return
+        self._settle()
         async with self._queue:
             while len(self._begun) == self._rate:
                 wait = self._begun[0] + WINDOW_SECONDS - time.monotonic()
@@ -43,22 +46,26 @@ class Gate:
                 await asyncio.sleep(wait)
             self._begun.append(time.monotonic())
 
+    def _settle(self) -> None:
+        """Make the locks anew for another event loop, after the preflight's has ended: asyncio binds them to one."""
+        if self._loop is not (loop := asyncio.get_running_loop()):
+            self._loop, self._queue = loop, asyncio.Lock()
+            self._slots = asyncio.Semaphore(self._limit.concurrency) if self._limit.concurrency else None
+
 
 class Gates:
-    """The gates of one gateway: one per provider, and one for all."""
+    """The gates of one sweep: one per provider, and one for all."""
 
     def __init__(self, limits: CallLimits) -> None:
         self._all = (Gate(limits),) if limits.concurrency or limits.requests_per_minute else ()
         self._of_provider = {name: (Gate(limit),) for name, limit in limits.providers.items()}
 
-    def of(self, model: Model) -> tuple[Gate, ...]:
-        """Return the gates that a model's calls pass, in order; none without limits or without a provider.
+    def of(self, provider: str) -> tuple[Gate, ...]:
+        """Return the gates that calls to a provider pass, in order; none without limits.
 
         The provider's own gate comes first, so that a slow provider does not take the places of all others.
         """
-        if model.backend != "provider":
-            return ()
-        return self._of_provider.get(model.id.split("/")[0], ()) + self._all
+        return self._of_provider.get(provider, ()) + self._all
 
 
 class Stopwatch:

@@ -21,9 +21,9 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from runner.errors import ConfigError, GatewayError
+from runner.gateway.account import Account, SweepAccount
 from runner.gateway.api import Api, Json
 from runner.gateway.call import Answer
-from runner.gateway.call_limits import Gates
 from runner.gateway.cassette import Cassette
 from runner.gateway.http import APIS, CHAT, application
 from runner.gateway.provider import Provider, load_litellm, unload_litellm
@@ -54,11 +54,17 @@ class Gateway:
     import of litellm (seconds): in the background it would race with other users of the process's warning filters.
     """
 
-    def __init__(self, runtime_dir: Path, limits: CallLimits | None = None) -> None:
-        """`runtime_dir` is created on first use, readable by this user only, with one folder per trial."""
+    def __init__(
+        self, runtime_dir: Path, limits: CallLimits | None = None, account: Account | None = None
+    ) -> None:
+        """`runtime_dir` is created on first use, readable by this user only, with one folder per trial.
+
+        `account` is shared with other gateways; without one, the gateway keeps its own, with these limits.
+        """
         self._runtime_dir = runtime_dir
-        self._gates = Gates(limits or CallLimits())
-        self._opened: list[Session] = []
+        self.account = SweepAccount(limits or CallLimits())
+        """Account that this gateway keeps: of its own sessions, unless they use another."""
+        self._account = account or self.account
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop
@@ -104,17 +110,13 @@ class Gateway:
 
     @property
     def spent(self) -> Counter[str]:
-        """Kind of budget -> spend of all trials and their judges as caps count it. Scripts and cassettes are free."""
-        total: Counter[str] = Counter()
-        for one in self._opened:
-            if one.spec.model.backend == "provider":
-                total.update(one.meter.charged)
-        return total
+        """Kind of budget -> spend in this gateway's account as caps count it. Scripts and cassettes are free."""
+        return self.account.spent
 
     @property
     def waiting(self) -> int:
-        """Number of trials with a call that is waiting for the limits on calls."""
-        return sum(one.meter.waits for one in self._opened)
+        """Number of sessions of this gateway's account with a call that is waiting for the limits on calls."""
+        return self.account.waiting
 
     def close(self) -> None:
         """End all sessions and the thread. Idempotent."""
@@ -179,7 +181,7 @@ class Gateway:
         try:
             with ExitStack() as undo:
                 folder, listening = _listen(self._runtime_dir, undo)
-                session = Session(spec, folder, provider, self._close, self._gates.of(spec.model))
+                session = Session(spec, folder, provider, self._close, self._account)
                 undo.pop_all()
         except OSError as error:
             raise GatewayError(
@@ -187,7 +189,6 @@ class Gateway:
             ) from error
         server = uvicorn.Server(_configuration(session))
         self._sessions[session] = server
-        self._opened.append(session)
         task = asyncio.create_task(server.serve(sockets=[listening]))
         self._servers.add(task)
         task.add_done_callback(self._servers.discard)

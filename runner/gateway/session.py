@@ -15,6 +15,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
+from runner.gateway.account import Account, Entry
 from runner.gateway.answer_checks import is_crowded
 from runner.gateway.budget import Hold, Meter, Refusal, pieces
 from runner.gateway.call import Answer, Call
@@ -28,7 +29,6 @@ from runner.sandbox.inside import BASE_URL
 
 if TYPE_CHECKING:
     from runner.gateway.api import Api, Json, Outbound
-    from runner.gateway.call_limits import Gate
     from runner.gateway.cassette import Cassette
     from runner.gateway.provider import Provider, Reply
 
@@ -69,17 +69,20 @@ class Session:
         socket_dir: Path,
         provider: Provider | Cassette,
         close: Callable[[Session], None],
-        gates: tuple[Gate, ...] = (),
+        account: Account,
     ) -> None:
         """`close` belongs to the gateway, which owns the loop that calls run in. Raises `ConfigError`, `OSError`."""
         self.spec, self.socket_dir, self.key = spec, socket_dir, secrets.token_urlsafe(32)
-        self._provider, self._close, self._gates = provider, close, gates
+        self._provider, self._close = provider, close
+        # Nobody is charged for a script or a recording, and no limit is for them.
+        self._account = account if spec.model.backend == "provider" else None
+        self._id, self._vendor = secrets.token_hex(8), spec.model.id.split("/")[0]
         self.meter = Meter(spec.budget, spec.model, spec.seconds)
         self._ledger = Ledger(spec.ledger, self.key)
         self._calls: set[asyncio.Task[Answer]] = set()
         self._flights: set[Flight] = set()
         self._turns_down = asyncio.Lock()
-        self._arrived = 0
+        self._arrived = self._entries = 0
         self.reading = asyncio.Lock()
         """Lock held while a large request is read."""
         self._lane: Lane | None = None
@@ -109,7 +112,7 @@ class Session:
     @property
     def limited(self) -> bool:
         """Whether calls may have to wait for those of other trials."""
-        return bool(self._gates)
+        return self._account is not None and self._account.limits(self._vendor)
 
     def close(self) -> None:
         """Revoke key and socket, cancel calls under way and wait until they are on the ledger. Idempotent."""
@@ -177,6 +180,8 @@ class Session:
         if lane:
             await lane.close()
         self.meter.forget()
+        if self._account:
+            self._account.closed(self._entry(self._arrived))
         self._ledger.close()
         shutil.rmtree(self.socket_dir, ignore_errors=True)
 
@@ -268,17 +273,16 @@ class Session:
     async def _place(self, call: Call) -> AsyncIterator[None]:
         """Wait for a place among the calls that may be under way at once, and occupy it."""
         async with AsyncExitStack() as stack:
-            with self._waiting(call):
-                for gate in self._gates:
-                    await stack.enter_async_context(gate.place())
+            if self._account:
+                with self._waiting(call):
+                    await stack.enter_async_context(self._account.place(self._id, self._vendor))
             yield
 
     async def _turn(self, call: Call) -> None:
         """Wait for the turn of a request to the provider, and count it."""
-        with self._waiting(call):
-            for gate in self._gates:
-                await gate.turn()
-        if self.spec.model.backend == "provider":  # nobody is charged for a script or a recording
+        if self._account:
+            with self._waiting(call):
+                await self._account.sending(self._entry(call.index))
             self._ledger.sending(call.index)
         call.attempts += 1
 
@@ -289,7 +293,21 @@ class Session:
             try:
                 yield
             finally:
-                call.waited_seconds += time.monotonic() - began if self._gates else 0.0
+                call.waited_seconds += time.monotonic() - began if self.limited else 0.0
+
+    def _entry(self, number: int) -> Entry:
+        """Return what this session has spent and may be spending, for the account."""
+        self._entries += 1
+        return Entry(
+            session=self._id,
+            trial=self.spec.trial,
+            ledger=self.spec.ledger.name,
+            provider=self._vendor,
+            number=number,
+            at=self._entries,
+            charged=self.meter.charged,
+            held=self.meter.held,
+        )
 
     async def _refused(self, call: Call, refusal: Refusal) -> Answer:
         body = call.api.error(refusal.message, "budget_exceeded", "budget_exceeded")
@@ -310,14 +328,18 @@ class Session:
     async def _end(self, call: Call, status_code: int, body: Json, **outcome: Any) -> Answer:
         """Write a call to the ledger and return its answer. Writes once: it may be cancelled while it is written."""
 
-        def write() -> None:
-            self._ledger.append(call.ended(self.spec.model, status_code, **outcome))
+        def write() -> ModelCall:
+            line = call.ended(self.spec.model, status_code, **outcome)
+            self._ledger.append(line)
             call.on_ledger = True
+            return line
 
         if not call.on_ledger:
             try:
-                await self.apart(write)
+                line = await self.apart(write)
             except OSError as error:
                 self.unwritten = error
                 raise
+            if self._account and call.attempts:
+                self._account.ended(self._entry(call.index), line)
         return Answer(status_code=status_code, body=body)

@@ -5,39 +5,34 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-import time
-from collections import deque
 from contextlib import closing
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from runner import __version__
 from runner.cli.config import to_yaml
-from runner.errors import ConfigError, EngineError, TrackingError
+from runner.errors import ConfigError, TrackingError
+from runner.executors.desk import Desk
 from runner.files import write_atomically
-from runner.records import Prices, Status, TrialRecord
+from runner.records import Prices, TrialRecord
 from runner.sweeps import preflight, sweep_file
 from runner.sweeps.answers_in_reach import Reach
-from runner.sweeps.cells import Job, Settings, Sweep, datasets_of
-from runner.sweeps.plan import PlannedTrial, identity, make_plan
+from runner.sweeps.cells import Job, Settings, Sweep
+from runner.sweeps.plan import identity, make_plan
 from runner.sweeps.plan_text import plan_text
 from runner.sweeps.refusals import check_trials
 from runner.sweeps.stopping import Stopping
 from runner.sweeps.store import Store
 from runner.sweeps.sweep_file import SweepFile
 from runner.terminal.escaping import Say, one_line, width, wrapped
-from runner.trials.breaker import Breaker
-from runner.trials.context import TrialContext
 from runner.trials.scratch_folder import scratch_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from threading import Event
+    from collections.abc import Iterable
 
-    from runner.gateway import Gateway
-    from runner.records import InstalledBundle
     from runner.report.progress import Progress
     from runner.sweeps.plan import Plan
 
@@ -45,8 +40,6 @@ ALL_JUDGED, SOME_INVALID, CAPPED = 0, 4, 5
 """Exit codes of a sweep that ran to its end."""
 PACKAGES = ("hydra-core", "litellm", "docker", "mlflow")
 """Packages whose version can change a result or its display."""
-ENGINE_FAILURES = 3
-"""Number of trials in a row, spoiled by the Docker Engine, that end the sweep."""
 
 
 class SweepJob(Job):
@@ -149,7 +142,7 @@ def _print_replaced(folder: Path, plan: Plan) -> None:
 
 
 def _run(sweep: Sweep, plan: Plan, store: Store, stopping: Stopping) -> tuple[Plan, bool]:
-    """Prepare and run the trials left to do.
+    """Run the trials left to do.
 
     Return the plan, without the trials whose answer was found in reach, and whether a budget of the sweep kept trials
     from starting.
@@ -164,118 +157,21 @@ def _run(sweep: Sweep, plan: Plan, store: Store, stopping: Stopping) -> tuple[Pl
         Progress(len(plan.todo), waiting=lambda: gateway.waiting) as progress,
     ):
         stopping.display = progress
-        _reap(settings, progress)
         if settings.gateway.preflight:
             preflight.check(preflight.routes(plan.todo), gateway, settings.folder, progress.note)
-        bundles = _prepare(settings, plan, progress.note)
-        plan = _without_answers(sweep, plan, store, bundles, progress.note)
-        progress.expect(len(plan.todo))
-        queue = _Queue(plan, settings, gateway)
-        context = TrialContext(settings.sandbox, gateway, store, settings.name, bundles, progress)
-        _run_queue(queue, context, settings, progress, stopping.cancel)
-        if queue.breaker.held:
-            _write_plan(sweep, plan, queue.breaker.held)
-        for line in queue.not_started():
+        desk = Desk(sweep, plan, store, gateway, progress, partial(_write_plan, sweep))
+        # closing: if Ctrl-C strikes in this loop, the trials still end before the gateway does.
+        with closing(settings.executor.run(desk, stopping.cancel)) as records:
+            _show(desk.breaker.watching(records, progress.note), progress)
+        if desk.breaker.held:
+            _write_plan(sweep, desk.plan, desk.breaker.held)
+        for line in desk.not_started():
             progress.note(line)
-        return plan, bool(queue.capped)
+        return desk.plan, bool(desk.capped)
 
 
-def _run_queue(
-    queue: _Queue, context: TrialContext, settings: Settings, progress: Progress, cancel: Event
-) -> None:
-    """Run the trials of the queue and show them as they end. Raises `EngineError` as `_watch` does."""
-    from runner.trials.run import run_to_the_end  # noqa: PLC0415 - as in `_run`
-
-    def work(trial: PlannedTrial) -> TrialRecord:
-        progress.started(trial.key, trial.name)
-        try:
-            return run_to_the_end(trial, context, settings.executor.retries, cancel.is_set, queue.may_start)
-        finally:
-            progress.left(trial.key)
-
-    # closing: if Ctrl-C strikes in this loop, the workers still end before the gateway does.
-    with closing(settings.executor.run(queue, work, cancel)) as records:
-        _watch(queue.breaker.watching(records, progress.note), progress)
-
-
-def _reap(settings: Settings, progress: Progress) -> None:
-    """Remove the containers that dead runners left."""
-    reaped = settings.sandbox.reap(progress.doing)
-    progress.doing("")
-    if reaped.removed:
-        progress.note(f"Removed {reaped.removed} containers that an earlier runner left.")
-    if reaped.complaint:
-        progress.note(reaped.complaint)
-
-
-def _prepare(settings: Settings, plan: Plan, note: Say) -> dict[str, InstalledBundle]:
-    """Install the agents of the trials left to do and fetch what their datasets need; return the bundles by name."""
-    recipes = {t.cell.agent.bundle.name: t.cell.agent.bundle for t in plan.todo if t.cell.agent.bundle}
-    bundles = settings.sandbox.prepare(list(recipes.values()), note)
-    for dataset in datasets_of(trial.cell for trial in plan.todo):
-        dataset.prepare(note)
-    return bundles
-
-
-def _without_answers(
-    sweep: Sweep, plan: Plan, store: Store, bundles: Mapping[str, InstalledBundle], note: Say
-) -> Plan:
-    """Return the plan with the trials refused or flagged whose answer lies in reach of their agent.
-
-    Bundles and images are searched here, so they must be installed.
-    """
-    reach = Reach(store.cache)
-    reach.search(plan.todo, sweep.settings.sandbox, bundles, note)
-    known = {task.refused for task in plan.refused}
-    plan = reach.apply(plan)
-    for task in plan.refused:
-        if task.refused not in known:
-            note(f"refused: {task.dataset}/{task.name}: {task.refused}")
-    _write_plan(sweep, plan)
-    return plan
-
-
-class _Queue:
-    """Iterator over the trials left to do, which ends once a budget of the sweep is spent."""
-
-    def __init__(self, plan: Plan, settings: Settings, gateway: Gateway) -> None:
-        self.breaker = Breaker(plan.todo, settings.gateway.refusals)
-        self.capped = ""
-        """Budget that kept a trial from being started or repeated; empty if none did."""
-        self._waiting = deque(plan.todo)
-        self._budget, self._gateway, self._began = settings.sweep_budget, gateway, time.monotonic()
-
-    def __iter__(self) -> Iterator[PlannedTrial]:
-        while self._waiting and self.may_start():
-            trial = self._waiting.popleft()
-            if not self.breaker.holds(trial):
-                yield trial
-
-    def may_start(self) -> bool:
-        """Tell whether the budget allows another trial, or another try at one."""
-        spent = {**self._gateway.spent, "wall_seconds": time.monotonic() - self._began}
-        over = [kind for kind, limit in self._budget if limit is not None and spent.get(kind, 0.0) >= limit]
-        for kind in over:
-            self.capped = f"sweep_budget.{kind} is spent ({spent.get(kind, 0.0):.4g})"
-        return not over
-
-    def not_started(self) -> Iterator[str]:
-        """Yield a line for each reason why trials were not started."""
-        if self.capped:
-            yield f"{self.capped}: {len(self._waiting)} trials were not started; the same command goes on."
-        if self.breaker.held:
-            yield (
-                f"{len(self.breaker.held)} trials were not started: their model's provider refuses. "
-                "Once that is mended, the same command runs them."
-            )
-
-
-def _watch(records: Iterable[TrialRecord], progress: Progress) -> None:
-    """Show trials as they end. Raises `EngineError` if the Docker Engine spoils one after the other.
-
-    Failures of a single task are not enough: the task may be the cause, and others may work.
-    """
-    failed_tasks: list[tuple[str, str]] = []
+def _show(records: Iterable[TrialRecord], progress: Progress) -> None:
+    """Show trials as they end."""
     for record in records:
         progress.ended(record)
         if record.error and record.error.traceback:
@@ -283,14 +179,6 @@ def _watch(records: Iterable[TrialRecord], progress: Progress) -> None:
             progress.note(
                 f"{record.task}: unexpected {record.error.type}: {record.error.message[:200]} ({where})"
             )
-        failed = record.status is Status.INFRA_INVALID and record.error
-        if not failed or failed.type != EngineError.__name__:
-            failed_tasks.clear()
-            continue
-        failed_tasks.append((record.dataset, record.task))
-        if len(failed_tasks) >= ENGINE_FAILURES and len(set(failed_tasks)) > 1:
-            message = f"{len(failed_tasks)} trials in a row failed at the Docker Engine: {failed.message}"
-            raise EngineError(f"{message} Mend it ('make docker'); the same command resumes.")
 
 
 def _write_plan(sweep: Sweep, plan: Plan, not_started: dict[str, str] | None = None) -> None:

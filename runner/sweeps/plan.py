@@ -136,7 +136,7 @@ def make_plan(
             tasks[dataset] = tuple(cell.dataset.tasks())
         configured = cell_digest(cell, sandbox)
         trials += [
-            _planned(cell, task, attempt, configured, sandbox.memory_of(task.environment))
+            plan_trial(cell, task, attempt, configured, sandbox.memory_of(task.environment))
             for task in tasks[dataset]
             for attempt in range(1, cell.attempts + 1)
         ]
@@ -148,7 +148,7 @@ def make_plan(
     )
 
 
-def _planned(cell: Cell, task: Task, attempt: int, configured: str, limit: int | None) -> PlannedTrial:
+def plan_trial(cell: Cell, task: Task, attempt: int, configured: str, limit: int | None) -> PlannedTrial:
     """Plan one trial. `configured` is the cell's digest, `limit` the MiB that its task allows.
 
     Memory that the agent needs beyond the limit is for the rollout alone: all work is judged under the task's limit.

@@ -19,7 +19,6 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from threading import Event
 
 from docker import DockerClient
 
@@ -32,7 +31,6 @@ from runner.records import Budget, Status, TrialRecord
 from runner.sandbox.docker import base_image, engine
 from runner.sandbox.docker.provider import DockerSandboxes
 from runner.sweeps.cells import NO_MODEL, Cell
-from runner.sweeps.executors.threads import ThreadExecutor
 from runner.sweeps.plan import Plan, make_plan
 from runner.sweeps.store import Store
 from runner.trials.context import TrialContext
@@ -171,7 +169,8 @@ def _ours(folder: Path, pair: int) -> None:
     plan = make_plan([cell], sandboxes, lambda _: ())
     context = TrialContext(sandboxes, Gateway(folder), Store(folder / f"outputs{pair}"), "bench", {})
     work = partial(run_to_the_end, context=context, retries=0, cancelled=lambda: False)
-    records = list(ThreadExecutor(workers=WORKERS).run(plan.trials, work, Event()))
+    with ThreadPoolExecutor(WORKERS) as pool:
+        records = list(pool.map(work, plan.trials))
     if wrong := [record for record in records if record.reward != 1.0]:
         raise SystemExit(f"a measured trial did not pass: {wrong[0]}")
 

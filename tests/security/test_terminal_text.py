@@ -15,13 +15,13 @@ import pytest
 from rich.console import Console
 
 from runner.agents.bounds import Nop
+from runner.executors.threads import ThreadExecutor
 from runner.records import Budget, SpendLimits, Task
 from runner.report.csv_cells import cell, read_cell, to_csv
 from runner.report.progress import Progress
 from runner.report.trial_sources import read_table
 from runner.sandbox.local import LocalSandboxes
 from runner.sweeps.cells import NO_MODEL, Cell, Settings
-from runner.sweeps.executors.threads import ThreadExecutor
 from runner.sweeps.plan import Plan, PlannedTrial
 from runner.sweeps.plan_text import plan_text
 from runner.terminal.escaping import one_line, printable, safe_streams

@@ -11,6 +11,7 @@ import pytest
 
 from runner.agents.cli import CliAgent
 from runner.errors import ConfigError
+from runner.executors.threads import ThreadExecutor
 from runner.gateway import provider
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.jobs.sweep import ALL_JUDGED, CAPPED, SOME_INVALID, SweepJob
@@ -27,7 +28,6 @@ from runner.records import (
 )
 from runner.sandbox.docker.provider import DockerSandboxes
 from runner.sweeps.cells import Cell, Settings, Sweep
-from runner.sweeps.executors.threads import ThreadExecutor
 from runner.sweeps.pricing import Pricing
 from runner.tracking.mlflow import NoTracker
 from runner.trials import run as trial

@@ -11,7 +11,8 @@ from rich.console import Console
 
 from runner.agents.cli import CliAgent
 from runner.errors import EngineError, HealthError, ImageError
-from runner.jobs.sweep import _watch
+from runner.executors.crew import EngineFaults
+from runner.jobs.sweep import _show
 from runner.records import ApiName, Budget, ErrorInfo, Model, Status, Task, TrialRecord
 from runner.report.progress import Progress
 from runner.sweeps.cells import Cell
@@ -29,9 +30,12 @@ def ended(task: str, error: str | None = None) -> TrialRecord:
 
 
 def watch(records: Sequence[TrialRecord]) -> str:
-    text = io.StringIO()
+    text, faults = io.StringIO(), EngineFaults()
     with Progress(len(records), Console(file=text, width=500)) as progress:
-        _watch(iter(records), progress)
+        for record in records:
+            _show([record], progress)
+            if error := faults.after(record):
+                raise error
     return text.getvalue()
 
 

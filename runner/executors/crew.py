@@ -1,0 +1,138 @@
+"""A crew: whoever runs trials beside a gateway, sandboxes, bundles and images of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Sequence
+from concurrent.futures import Future
+from threading import Event
+from typing import TYPE_CHECKING, Protocol
+
+from runner.errors import EngineError
+from runner.records import Status, TrialRecord
+from runner.sweeps.cells import Settings, datasets_of
+
+if TYPE_CHECKING:
+    from runner.executors.desk import Desk
+    from runner.records import InstalledBundle
+    from runner.sweeps.plan import PlannedTrial
+    from runner.terminal.escaping import Say
+
+ENGINE_FAILURES = 3
+"""Number of trials in a row, spoiled by the Docker Engine, after which a crew gets no more."""
+
+
+class CrewLost(Exception):  # noqa: N818 - says what happened
+    """The machine of a crew is gone, frozen or cut off, and its trials with it. Ends at `run_trials`."""
+
+
+class CrewRefused(Exception):  # noqa: N818 - says what happened
+    """A crew did not start a trial, and says why. Ends at `run_trials`."""
+
+
+class Crew(Protocol):
+    """Whoever runs trials on one machine."""
+
+    @property
+    def width(self) -> int:
+        """Number of trials that the crew runs at a time."""
+
+    def start(self, trial: PlannedTrial) -> Future[TrialRecord]:
+        """Start a trial. The future raises `CrewLost`, `CrewRefused` or what ends the sweep."""
+
+
+class Team(Protocol):
+    """The crews of a sweep, which may change while it runs."""
+
+    def crews(self) -> Sequence[Crew]:
+        """Return the crews that may be given trials now. Raises `AssayError` if there will be none."""
+
+    def wait(self, running: Iterable[Future[TrialRecord]]) -> Iterable[Future[TrialRecord]]:
+        """Wait until trials have ended, or until crews may have changed. Return the ended ones."""
+
+    def dismiss(self, crew: Crew, why: EngineError | CrewRefused | CrewLost) -> None:
+        """Give this crew no more trials. Raises `EngineError` if the sweep cannot go on without it."""
+
+
+class EngineFaults:
+    """Counts trials in a row that the Docker Engine of one crew has spoiled."""
+
+    def __init__(self) -> None:
+        self._tasks: list[tuple[str, str]] = []
+
+    def after(self, record: TrialRecord) -> EngineError | None:
+        """Return what is wrong with the engine once too many trials in a row failed at it.
+
+        Failures of a single task are not enough: the task may be the cause, and others may work.
+        """
+        failed = record.status is Status.INFRA_INVALID and record.error
+        if not failed or failed.type != EngineError.__name__:
+            self._tasks.clear()
+            return None
+        self._tasks.append((record.dataset, record.task))
+        if len(self._tasks) < ENGINE_FAILURES or len(set(self._tasks)) == 1:
+            return None
+        message = f"{len(self._tasks)} trials in a row failed at the Docker Engine: {failed.message}"
+        return EngineError(f"{message} Mend it ('make docker'); the same command resumes.")
+
+
+def run_trials(desk: Desk, team: Team, cancel: Event) -> Generator[TrialRecord]:
+    """Hand out the desk's trials to a team and yield records as they end. See `protocols.Executor.run`.
+
+    A trial is handed out only when a crew has room, so that a cancelled sweep starts nothing more.
+    """
+    running: dict[Future[TrialRecord], tuple[Crew, PlannedTrial]] = {}
+    faults: dict[Crew, EngineFaults] = {}
+    try:
+        while True:
+            for crew in team.crews():
+                busy = sum(other is crew for other, _ in running.values())
+                while busy < crew.width and (trial := desk.next()):
+                    desk.display.started(trial.key, trial.name)
+                    running[crew.start(trial)] = crew, trial
+                    busy += 1
+            if not running and desk.is_over:
+                return
+            for future in team.wait(running):
+                crew, trial = running.pop(future)
+                desk.display.left(trial.key)
+                if record := _ended(desk, team, crew, trial, future):
+                    yield record
+                    if error := faults.setdefault(crew, EngineFaults()).after(record):
+                        team.dismiss(crew, error)
+    except BaseException:
+        cancel.set()  # running trials see it and stop
+        raise
+
+
+def _ended(
+    desk: Desk, team: Team, crew: Crew, trial: PlannedTrial, future: Future[TrialRecord]
+) -> TrialRecord | None:
+    """Return the record of a trial; None if it goes back to the desk. Raises what ended the sweep."""
+    try:
+        return future.result()
+    except CrewRefused as refusal:
+        team.dismiss(crew, refusal)
+        desk.put_back(trial)
+        return None
+    except CrewLost as loss:
+        team.dismiss(crew, loss)
+        return desk.lost(trial, str(loss))
+
+
+def reap(settings: Settings, doing: Say, note: Say) -> None:
+    """Remove the containers that dead runners left on this machine."""
+    reaped = settings.sandbox.reap(doing)
+    doing("")
+    if reaped.removed:
+        note(f"Removed {reaped.removed} containers that an earlier runner left.")
+    if reaped.complaint:
+        note(reaped.complaint)
+
+
+def install(settings: Settings, trials: Sequence[PlannedTrial], note: Say) -> dict[str, InstalledBundle]:
+    """Install the agents of these trials and fetch what their datasets need; return the bundles by name."""
+    recipes = {t.cell.agent.bundle.name: t.cell.agent.bundle for t in trials if t.cell.agent.bundle}
+    bundles = settings.sandbox.prepare(list(recipes.values()), note)
+    for dataset in datasets_of(trial.cell for trial in trials):
+        dataset.prepare(note)
+    return bundles

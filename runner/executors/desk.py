@@ -1,0 +1,138 @@
+"""The desk of a sweep: what runs next, what may still be spent, and the only writer of `outputs/`.
+
+There is one desk, in the process that holds the lock on `outputs/`. Crews (`executors.crew`) run the trials, in this
+process or elsewhere, and do nothing that the desk has not allowed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Protocol
+
+from runner.records import ErrorInfo
+from runner.sweeps.answers_in_reach import Reach
+from runner.trials.breaker import Breaker
+from runner.trials.context import Watcher
+from runner.trials.state import TrialState, make_record
+
+if TYPE_CHECKING:
+    from runner.gateway import Gateway
+    from runner.records import TrialRecord
+    from runner.sweeps.cells import Sweep
+    from runner.sweeps.plan import Plan, PlannedTrial
+    from runner.sweeps.store import Store
+
+NODE_LOST = "NodeLost"
+"""Type of the error of a trial whose machines were lost once too often."""
+
+
+class Display(Watcher, Protocol):
+    """What the user sees of a sweep. Its methods are called from many threads."""
+
+    def started(self, key: str, name: str) -> None:
+        """Note that a trial starts; `name` is for people."""
+
+    def left(self, key: str) -> None:
+        """Note that a trial no longer runs, with or without a record."""
+
+    def ended(self, record: TrialRecord) -> None:
+        """Note the record of a trial."""
+
+    def expect(self, total: int) -> None:
+        """Change the number of trials."""
+
+    def doing(self, text: str) -> None:
+        """Show what is being done before trials run; an empty text ends it."""
+
+    def note(self, text: str) -> None:
+        """Print a line that stays on the screen."""
+
+
+class Desk:
+    """The plan under way. Used by the thread that runs the sweep; `may_start` by any."""
+
+    def __init__(
+        self,
+        sweep: Sweep,
+        plan: Plan,
+        store: Store,
+        gateway: Gateway,
+        display: Display,
+        planned: Callable[[Plan], None] = lambda _: None,
+    ) -> None:
+        """`gateway` is that of this process. It keeps the account of the sweep, whoever runs the trials.
+
+        `planned` is called with the plan when it has changed.
+        """
+        self.sweep, self.plan, self.store, self.gateway, self.display = sweep, plan, store, gateway, display
+        self.settings, self.account = sweep.settings, gateway.account
+        self.breaker = Breaker(plan.todo, self.settings.gateway.refusals)
+        self.capped = ""
+        """Budget that kept a trial from being started or repeated; empty if none did."""
+        self._planned, self._waiting = planned, deque(plan.todo)
+        self._began = time.monotonic()
+        self._lost: Counter[str] = Counter()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no trial is waiting that may start."""
+        return not self._waiting or bool(self.capped)
+
+    def next(self) -> PlannedTrial | None:
+        """Return the trial to start next; None if there is none, or a budget of the sweep is spent."""
+        while self._waiting and self.may_start():
+            trial = self._waiting.popleft()
+            if not self.breaker.holds(trial):
+                return trial
+        return None
+
+    def may_start(self) -> bool:
+        """Tell whether the budget allows another trial, or another try at one."""
+        spent = {**self.account.spent, "wall_seconds": time.monotonic() - self._began}
+        limits = self.settings.sweep_budget
+        over = [kind for kind, limit in limits if limit is not None and spent.get(kind, 0.0) >= limit]
+        for kind in over:
+            self.capped = f"sweep_budget.{kind} is spent ({spent.get(kind, 0.0):.4g})"
+        return not over
+
+    def searched(self) -> None:
+        """Refuse or flag trials, now that it is known where answers lie (`Reach`). Nothing has been started yet."""
+        known = {task.refused for task in self.plan.refused}
+        self.plan = Reach(self.store.cache).apply(self.plan)
+        for task in self.plan.refused:
+            if task.refused not in known:
+                self.display.note(f"refused: {task.dataset}/{task.name}: {task.refused}")
+        self._planned(self.plan)
+        self._waiting = deque(self.plan.todo)
+        self.display.expect(len(self.plan.todo))
+
+    def put_back(self, trial: PlannedTrial) -> None:
+        """Let a trial that was not started be the next one."""
+        self._waiting.appendleft(trial)
+
+    def lost(self, trial: PlannedTrial, why: str) -> TrialRecord | None:
+        """Take back a trial whose machine was lost. Return its record if it was lost too often, else None."""
+        self._lost[trial.key] += 1
+        if self._lost[trial.key] <= self.settings.executor.retries:
+            self.put_back(trial)
+            return None
+        folder, retries = self.store.begin(trial.key)
+        error = ErrorInfo(
+            type=NODE_LOST, message=f"Its machine was lost {self._lost[trial.key]} times: {why}"
+        )
+        record = make_record(trial, TrialState(folder, error=error), {}, retries, datetime.now(UTC))
+        self.store.write(record)
+        return record
+
+    def not_started(self) -> Iterator[str]:
+        """Yield a line for each reason why trials were not started."""
+        if self.capped:
+            yield f"{self.capped}: {len(self._waiting)} trials were not started; the same command goes on."
+        if self.breaker.held:
+            yield (
+                f"{len(self.breaker.held)} trials were not started: their model's provider refuses. "
+                "Once that is mended, the same command runs them."
+            )

@@ -1,1 +1,0 @@
-"""Ways to run many trials."""
