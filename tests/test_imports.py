@@ -10,6 +10,7 @@ import tomllib
 from collections.abc import Iterator
 from functools import cache
 from graphlib import TopologicalSorter
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ HOMES = {
     "mlflow": ("runner.tracking",),
     "docker": ("runner.sandbox.docker", "runner.sandbox.cases"),
     "litellm": ("runner.gateway",),
+    "ray": ("runner.executors.ray",),
 }
 """Library -> the only modules that know it."""
 ROOMS = (
@@ -105,7 +107,8 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
 
 
 def test_every_library_is_declared() -> None:
-    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    declared = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
     known = {re.split(r"[^\w-]", name)[0].lower() for name in declared} | {"yaml", "hydra", "pydantic_core"}
     used = {name.partition(".")[0] for file in FILES for name, _ in _imports(file)}
     beside = {"fuzz"}  # lies beside the file that imports it, in the sandbox of a generator

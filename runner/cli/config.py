@@ -81,6 +81,11 @@ def load(configs: Sequence[DictConfig], typed: Sequence[str] = ()) -> Sweep:
     return sweep
 
 
+def load_composed(composed: Iterable[dict[str, Any]]) -> Sweep:
+    """Return the sweep that `Sweep.composed` of another process makes up here. Raises `ConfigError`."""
+    return load([OmegaConf.create(dict(node)) for node in composed])
+
+
 def build(node: Any, where: str, kind: type[BaseModel] | None = None) -> Any:
     """Build the object that a resolved node describes, of its `_target_` or of `kind`, nested nodes first.
 

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from runner.gateway import Gateway
     from runner.protocols import SandboxProvider
-    from runner.records import InstalledBundle
+    from runner.records import InstalledBundle, Retry, TrialRecord
     from runner.sweeps.plan import PlannedTrial
-    from runner.sweeps.store import Store
     from runner.trials.state import TrialState
 
 
@@ -37,13 +38,30 @@ class Unwatched:
         return nullcontext()
 
 
+class TrialStore(Protocol):
+    """The part of `sweeps.store.Store` that trials use."""
+
+    @property
+    def cache(self) -> Path:
+        """Folder that all trials share, which may not exist yet."""
+
+    def folder(self, key: str) -> Path:
+        """Return the folder of one trial, which may not exist yet."""
+
+    def begin(self, key: str) -> tuple[Path, tuple[Retry, ...]]:
+        """Make room for a new try. Return its empty folder and the tries before it. Raises `OutputsError`."""
+
+    def write(self, record: TrialRecord) -> None:
+        """Write one record, with its folder. Raises `OutputsError`."""
+
+
 @dataclass(frozen=True)
 class TrialContext:
     """Everything that the trials of a sweep share."""
 
     sandboxes: SandboxProvider
     gateway: Gateway
-    store: Store
+    store: TrialStore
     sweep: str
     """Name of the sweep."""
     bundles: dict[str, InstalledBundle]

@@ -35,7 +35,7 @@ class Running:
         return sorted(self.notes.glob(f"*.{what}"))
 
 
-@pytest.fixture(params=["threads"])
+@pytest.fixture(params=["threads", "ray"])
 def executor(request: pytest.FixtureRequest) -> list[str]:
     """Words that choose an executor of three trials at a time."""
     return [f"executor={request.param}", "executor.workers=3"]

@@ -1,0 +1,89 @@
+"""Reach a Ray cluster, or start a local one for the time of a sweep."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event, Thread
+from typing import Any
+
+from runner.errors import ConfigError
+
+RESOURCE = "docker"
+"""Custom resource of Ray by which a node says how many trials it takes at a time."""
+
+
+@contextmanager
+def connected(address: str | None, workers: int) -> Iterator[None]:
+    """Connect this process to a cluster; without an address, to a local one that ends with the sweep.
+
+    `workers` is what this machine offers to a local one. Raises `ConfigError` if there is no cluster.
+    """
+    # What Ray reports home, and its sentences on standard error, would go over the display.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    try:
+        import ray  # noqa: F401, PLC0415 - an extra, which only this executor needs
+    except ImportError as error:
+        raise ConfigError(
+            "executor=ray needs Ray, which is not installed: pip install 'assay[ray]', on this machine and on every "
+            "node."
+        ) from error
+    given: dict[str, Any] = {
+        "address": address or "local",
+        "log_to_driver": False,
+        "logging_level": logging.CRITICAL,
+    }
+    if address is None:
+        given |= {"include_dashboard": False, "num_cpus": 0, "resources": {RESOURCE: workers}}
+    connection = _Connection(given)
+    connection.start()
+    try:
+        connection.check()
+        yield
+    finally:
+        connection.end()
+
+
+class _Connection(Thread):
+    """The thread in which this process is connected to a cluster.
+
+    In the main thread, Ray would take the place of our handlers of signals. The thread lasts as long as the connection,
+    because the kernel ends a local Ray together with the thread that started it.
+    """
+
+    def __init__(self, given: dict[str, Any]) -> None:
+        super().__init__(name="ray", daemon=True)
+        self._given = given
+        self._connected, self._over = Event(), Event()
+        self._failure: Exception | None = None
+
+    def run(self) -> None:
+        """Connect, and wait for the end."""
+        import ray  # noqa: PLC0415 - as above
+
+        try:
+            ray.init(**self._given)
+        except Exception as error:  # noqa: BLE001 - Ray raises what it likes, and all of it means the same
+            self._failure = error
+        self._connected.set()
+        self._over.wait()
+        ray.shutdown()
+
+    def check(self) -> None:
+        """Wait for the connection. Raises `ConfigError` if there is none."""
+        self._connected.wait()
+        if self._failure is None:
+            return
+        reason = str(self._failure).strip().partition("\n")[0][:400]
+        raise ConfigError(
+            f"executor.address: no Ray cluster of this version answers there ({type(self._failure).__name__}: "
+            f"{reason}). Start one with `ray start --head`, or leave the address out for this machine alone."
+        ) from self._failure
+
+    def end(self) -> None:
+        """Disconnect, and end a local Ray."""
+        self._over.set()
+        self.join()

@@ -1,0 +1,212 @@
+"""The crew on one node: a Ray actor, with a gateway, sandboxes, bundles and images of its own.
+
+It ends itself when the driver has not asked for its messages for `SILENT_SECONDS`: then the driver is gone, or has
+given it up. Until then it sends no call that the desk has not noted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Any
+
+from runner import __version__
+from runner.cli.config import load_composed
+from runner.errors import AssayError, ConfigError, OutputsError
+from runner.executors.crew import install, reap
+from runner.executors.ray.far_desk import FarAccount, FarDisplay, FarStore
+from runner.executors.ray.line import Line
+from runner.executors.ray.messages import Address, Answer, Ended, Kit, Message, Secrets
+from runner.sweeps.answers_in_reach import Reach
+from runner.sweeps.cells import Cell, Sweep
+from runner.sweeps.plan import PlannedTrial, cell_digest, plan_trial
+from runner.trials.context import TrialContext
+from runner.trials.scratch_folder import scratch_folder
+
+if TYPE_CHECKING:
+    from runner.records import Task
+
+SILENT_SECONDS = 20.0
+"""Time without a word after which a crew ends itself, and after which the driver gives a crew up."""
+LOOK_SECONDS = 1.0
+INLINE_BYTES = 64 * 2**10
+"""Size from which a trial's folder travels through Ray's object store."""
+
+
+class NodeCrew:
+    """See `crew.Crew` for what it is to the driver. Its methods are called by the driver alone."""
+
+    def __init__(self) -> None:
+        self._line = Line()
+        self._stack = ExitStack()
+        self._cancel = Event()
+        self._pool: ThreadPoolExecutor
+        self._work: Callable[[PlannedTrial], Any]
+        self._sweep: Sweep
+        self._trials: Trials
+        self._bundles: dict[str, Any]
+        Thread(target=self._listen, name="silence", daemon=True).start()
+
+    # --- for the driver ---
+
+    async def open(self, kit: Kit, secrets: Secrets) -> str:
+        """Prepare this node. Return what is wrong with it, in a sentence; empty if nothing is."""
+        return await asyncio.to_thread(self._open, kit, secrets)
+
+    async def search(self, addresses: Sequence[Address], cache: dict[str, bytes]) -> dict[str, bytes]:
+        """Look for answers in reach of these trials. Return the findings as files of the cache."""
+        return await asyncio.to_thread(self._search, addresses, cache)
+
+    async def run(self, address: Address) -> Ended:
+        """Run a trial to its end. Its record and its folder go to the desk by the line."""
+        return await asyncio.get_running_loop().run_in_executor(self._pool, self._run, address)
+
+    async def messages(self) -> list[Message]:
+        """Return the next messages to the desk."""
+        return await self._line.messages()
+
+    async def answer(self, answers: Iterable[Answer]) -> None:
+        """Take the desk's answers."""
+        self._line.answer(answers)
+
+    async def stop(self) -> None:
+        """Cancel the trials. They end soon, with their records."""
+        self._cancel.set()
+
+    async def close(self) -> None:
+        """Remove what is left on this node. The crew is of no use afterwards."""
+        await asyncio.to_thread(self._close)
+
+    # --- on the node ---
+
+    def _open(self, kit: Kit, secrets: Secrets) -> str:
+        node = socket.gethostname()
+        if kit.version != __version__:
+            return (
+                f"Node {node} has Assay {__version__}, and the sweep was started by {kit.version}: install the same "
+                "version there."
+            )
+        os.environ.update(secrets)
+        if Path(kit.folder).is_dir():
+            os.chdir(kit.folder)
+        try:
+            self._sweep = load_composed(kit.composed)
+            self._trials = Trials(self._sweep)
+            for sample in kit.samples:
+                self._trials.find(sample)
+            self._prepare(kit)
+        except AssayError as error:
+            return f"Node {node} takes no trials: {error}"
+        return ""
+
+    def _prepare(self, kit: Kit) -> None:
+        """Install what the trials need, and make ready to run them. Raises `AssayError`."""
+        from runner.gateway import Gateway  # noqa: PLC0415 - brings the gateway's libraries
+        from runner.trials.run import run_to_the_end  # noqa: PLC0415 - as above
+
+        settings, line = self._sweep.settings, self._line
+        show = FarDisplay(line)
+        scratch = self._stack.enter_context(scratch_folder())
+        account = FarAccount(line, settings.gateway)
+        gateway = self._stack.enter_context(Gateway(scratch, account=account))
+        reap(settings, lambda _: None, show.note)
+        planned = [self._trials.planned(cell, task, 1) for cell, task in kit.trials]
+        self._bundles = install(settings, planned, show.note)
+        store = FarStore(line, scratch, _parcel)
+        context = TrialContext(settings.sandbox, gateway, store, kit.sweep, self._bundles, show)
+        self._work = partial(
+            run_to_the_end,
+            context=context,
+            retries=kit.retries,
+            cancelled=self._cancel.is_set,
+            affordable=lambda: bool(line.ask("may_start").result()),
+        )
+        self._pool = ThreadPoolExecutor(kit.width, thread_name_prefix="trial")
+        self._cache = store.cache
+
+    def _run(self, address: Address) -> Ended:
+        try:
+            trial = self._trials.find(address)
+        except AssayError as error:
+            return Ended(refused=f"Node {socket.gethostname()} takes no more trials: {error}")
+        try:
+            return Ended(record=self._work(trial))
+        except OutputsError as error:
+            return Ended(failure=str(error))
+
+    def _search(self, addresses: Sequence[Address], cache: dict[str, bytes]) -> dict[str, bytes]:
+        self._cache.mkdir(parents=True, exist_ok=True)
+        for name, content in cache.items():
+            (self._cache / name).write_bytes(content)
+        trials = [self._trials.find(address) for address in addresses]
+        say = FarDisplay(self._line).note
+        Reach(self._cache).search(trials, self._sweep.settings.sandbox, self._bundles, say)
+        return {path.name: path.read_bytes() for path in self._cache.glob("*.json")}
+
+    def _close(self) -> None:
+        self._cancel.set()
+        self._line.cut("The desk of the sweep is gone.")
+        self._stack.close()
+
+    def _listen(self) -> None:
+        """End the process when the driver is silent for too long."""
+        while time.monotonic() - self._line.heard < SILENT_SECONDS:
+            time.sleep(LOOK_SECONDS)
+        self._cancel.set()
+        self._line.cut(f"The desk of the sweep has been silent for {SILENT_SECONDS:g} s.")
+        if hasattr(self, "_sweep"):
+            self._sweep.settings.sandbox.release()
+        os._exit(1)
+
+
+class Trials:
+    """The trials of a sweep, made anew from their addresses."""
+
+    def __init__(self, sweep: Sweep) -> None:
+        self._sandbox = sweep.settings.sandbox
+        self._cells = {cell.name: cell for cell in sweep.cells}
+        self._digests = {name: cell_digest(cell, self._sandbox) for name, cell in self._cells.items()}
+        self._tasks: dict[str, dict[str, Task]] = {}
+
+    def find(self, address: Address) -> PlannedTrial:
+        """Return the trial of an address. Raises `ConfigError` if this node has it not, or another in its place."""
+        trial = self.planned(address.cell, address.task, address.attempt)
+        if trial.key != address.key:
+            raise ConfigError(
+                f"{trial.name} is another trial there than where the sweep was started, because files, options or "
+                "versions differ. Install the same on both."
+            )
+        task = trial.task.model_copy(update={"flags": address.flags})
+        return trial.model_copy(update={"task": task})
+
+    def planned(self, cell: str, task: str, attempt: int) -> PlannedTrial:
+        """Plan a trial of this node. Raises `ConfigError` if there is none of these names."""
+        chosen = self._cells.get(cell)
+        found = self._tasks_of(chosen).get(task) if chosen else None
+        if chosen is None or found is None:
+            raise ConfigError(f"It knows no task {task} of {cell}. Install the same version and files there.")
+        return plan_trial(
+            chosen, found, attempt, self._digests[cell], self._sandbox.memory_of(found.environment)
+        )
+
+    def _tasks_of(self, cell: Cell) -> dict[str, Task]:
+        if cell.name not in self._tasks:
+            self._tasks[cell.name] = {task.name: task for task in cell.dataset.tasks()}
+        return self._tasks[cell.name]
+
+
+def _parcel(packed: bytes) -> Any:
+    """Return what travels to the desk in place of these bytes: large ones by Ray's object store."""
+    if len(packed) < INLINE_BYTES:
+        return packed
+    import ray  # noqa: PLC0415 - an extra, which only this executor needs
+
+    return [ray.put(packed)]

@@ -1,0 +1,154 @@
+"""What a crew on another node has of the desk: its account, its store and its display, by way of a `Line`."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import shutil
+import tarfile
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from runner.errors import GatewayError, OutputsError
+from runner.gateway.account import Entry
+from runner.gateway.call_limits import Gates
+from runner.records.trial_files import SENT
+
+if TYPE_CHECKING:
+    from runner.executors.ray.line import Line
+    from runner.records import CallLimits, ModelCall, Retry, TrialRecord
+
+
+class FarAccount:
+    """See `gateway.account.Account`. No call is sent that the desk has not noted."""
+
+    def __init__(self, line: Line, limits: CallLimits) -> None:
+        self._line, self._gates = line, Gates(limits)
+
+    def limits(self, provider: str) -> bool:
+        """See `Account`."""
+        return bool(self._gates.of(provider))
+
+    @asynccontextmanager
+    async def place(self, session: str, provider: str) -> AsyncIterator[None]:
+        """See `Account`."""
+        if not self.limits(provider):
+            yield
+            return
+        number = await self._granted("place", session, provider)
+        try:
+            yield
+        finally:
+            self._line.tell("withdraw", number)
+
+    async def sending(self, entry: Entry) -> None:
+        """See `Account`."""
+        await self._granted("sending", entry)
+
+    def ended(self, entry: Entry, call: ModelCall) -> None:
+        """See `Account`. What was said in the call stays here until the trial's folder travels."""
+        said = call.response is not None
+        self._line.tell(
+            "ended", entry, call.model_copy(update={"request": {}, "response": {} if said else None})
+        )
+
+    def closed(self, entry: Entry) -> None:
+        """See `Account`."""
+        self._line.tell("closed", entry)
+
+    async def _granted(self, kind: str, *content: Any) -> int:
+        """Wait for the desk's consent and return the number of the question."""
+        asked = self._line.ask(kind, *content)
+        try:
+            await asyncio.wrap_future(asked)
+        except asyncio.CancelledError:
+            self._line.tell("withdraw", asked.number)  # type: ignore[attr-defined]
+            raise
+        return int(asked.number)  # type: ignore[attr-defined]
+
+
+class FarStore:
+    """The part of `Store` that trials use. A trial's folder is on this node until its record is written."""
+
+    def __init__(self, line: Line, folder: Path, parcel: Callable[[bytes], Any]) -> None:
+        """`parcel` makes of bytes what travels to the desk."""
+        self._line, self._folder, self._parcel = line, folder, parcel
+
+    @property
+    def cache(self) -> Path:
+        """Copy of the folder that all trials share, as it was when the crew began."""
+        return self._folder / "cache"
+
+    def folder(self, key: str) -> Path:
+        """Return the folder of one trial on this node."""
+        return self._folder / "trials" / key
+
+    def begin(self, key: str) -> tuple[Path, tuple[Retry, ...]]:
+        """See `Store.begin`."""
+        retries: tuple[Retry, ...] = self._asked("begin", key)
+        folder = self.folder(key)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        return folder, retries
+
+    def write(self, record: TrialRecord) -> None:
+        """Send the record with its trial's folder. Raises `OutputsError` if the desk cannot write it."""
+        folder = self.folder(record.key)
+        try:
+            if not self._asked("write", record, self._parcel(_packed(folder))):
+                raise OutputsError(f"The desk did not take the record of {record.key}.")
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _asked(self, kind: str, *content: Any) -> Any:
+        try:
+            return self._line.ask(kind, *content).result()
+        except GatewayError as gone:
+            raise OutputsError(str(gone)) from gone
+
+
+class FarDisplay:
+    """The part of `desk.Display` that trials use."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+
+    def entered(self, key: str, phase: str) -> None:
+        """See `Watcher`."""
+        self._line.tell("entered", key, phase)
+
+    @contextmanager
+    def making(self, key: str, how: str, image: str) -> Iterator[None]:  # noqa: ARG002 - the protocol's
+        """See `Watcher`."""
+        self.entered(key, how)
+        try:
+            yield
+        finally:
+            self.entered(key, "environment")
+
+    def note(self, text: str) -> None:
+        """See `desk.Display`."""
+        self._line.tell("note", text)
+
+
+def _packed(folder: Path) -> bytes:
+    """Return the content of a folder as a tar file."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as tar:
+        for path in sorted(folder.iterdir()):
+            tar.add(path, path.name)
+    return packed.getvalue()
+
+
+def unpack(packed: bytes, folder: Path) -> None:
+    """Put the content of a packed folder in the place of what the desk noted there, each file at once."""
+    arriving = folder / ".arriving"
+    with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
+        tar.extractall(arriving, filter="data")
+    for path in arriving.iterdir():
+        path.rename(folder / path.name)
+    arriving.rmdir()
+    for noted in folder.glob(f"*{SENT}"):
+        noted.unlink()

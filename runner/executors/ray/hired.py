@@ -1,0 +1,163 @@
+"""One crew on a node, as the driver sees it: its actor, its trials and its window at the desk."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import ray
+from ray.exceptions import RayError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from runner.errors import OutputsError
+from runner.executors.crew import CrewLost, CrewRefused
+from runner.executors.ray.cluster import RESOURCE
+from runner.executors.ray.crew import SILENT_SECONDS, NodeCrew
+from runner.executors.ray.messages import Address, Ended, address_of
+from runner.executors.ray.window import Window
+from runner.records import Status
+
+if TYPE_CHECKING:
+    from runner.executors.desk import Desk
+    from runner.executors.ray.messages import Answer, Kit, Message, Secrets
+    from runner.records import TrialRecord
+    from runner.sweeps.plan import PlannedTrial
+
+T = TypeVar("T")
+BESIDE_TRIALS = 16
+"""Calls to a crew that may be under way beside its trials."""
+START_SECONDS = 120.0
+"""Longest time for the process of a crew to start: it imports for seconds on a busy node."""
+
+
+class HiredCrew:
+    """See `crew.Crew`. But for `start`, it is used in the team's event loop alone."""
+
+    def __init__(self, node: str, host: str, width: int, desk: Desk) -> None:
+        """`node` is Ray's identifier of the node, `host` its name for people."""
+        self.node, self.host, self.width = node, host, width
+        self.ready = False
+        """Whether the crew may be given trials."""
+        self.has_delivered = False
+        self.running: dict[Future[TrialRecord], PlannedTrial] = {}
+        self.employment: asyncio.Task[None]
+        self._loop = asyncio.get_running_loop()
+        self._window = Window(desk, self._send)
+        self._leaving = asyncio.Event()
+        self._actor = (
+            ray.remote(NodeCrew)
+            .options(
+                num_cpus=0,
+                resources={RESOURCE: width},
+                max_restarts=0,
+                max_task_retries=0,  # a call that Ray repeats would be paid for twice
+                max_concurrency=width + BESIDE_TRIALS,
+                scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False),
+            )
+            .remote()
+        )
+
+    def start(self, trial: PlannedTrial) -> Future[TrialRecord]:
+        """See `crew.Crew`. Called by the thread that runs the sweep."""
+        future: Future[TrialRecord] = Future()
+        self.running[future] = trial
+        self._loop.call_soon_threadsafe(lambda: self._loop.create_task(self._run(trial, future)))
+        return future
+
+    async def open(self, kit: Kit, secrets: Secrets) -> str:
+        """See `NodeCrew.open`."""
+        return await self._called(self._actor.open.remote(kit, secrets), "")
+
+    async def search(self, addresses: Sequence[Address], known: dict[str, bytes]) -> dict[str, bytes] | None:
+        """See `NodeCrew.search`. Return None if the crew is lost."""
+        return await self._called(self._actor.search.remote(addresses, known), None)
+
+    async def stop(self) -> None:
+        """Cancel the crew's trials."""
+        await self._called(self._actor.stop.remote(), None)
+
+    async def serve(self) -> str:
+        """Serve the crew's messages until it is lost or leaves. Return why."""
+        patience = START_SECONDS
+        leaving = asyncio.create_task(self._leaving.wait())
+        while True:
+            asked = asyncio.ensure_future(_awaited(self._actor.messages.remote()))
+            await asyncio.wait((asked, leaving), timeout=patience, return_when=asyncio.FIRST_COMPLETED)
+            if self._leaving.is_set():
+                asked.cancel()
+                return "it was dismissed"
+            if not asked.done():
+                asked.cancel()
+                leaving.cancel()
+                return f"it was silent for {patience:g} s"
+            try:
+                messages: list[Message] = asked.result()
+            except RayError as error:
+                leaving.cancel()
+                return _first_line(error)
+            self._window.take(messages)
+            patience = SILENT_SECONDS
+
+    async def give_up(self, loss: CrewLost) -> None:
+        """End the crew's process. Its trials are lost, unless their records have arrived."""
+        with suppress(RayError):
+            ray.kill(self._actor)
+        await self._window.close()
+        for future, trial in tuple(self.running.items()):
+            record = self._window.written.get(trial.key)
+            if record and (record.status.finished or record.status is Status.CANCELLED):
+                self._end(future, record)
+            else:
+                self._end(future, loss)
+
+    async def leave(self, seconds: float) -> None:
+        """Stop the crew's trials and wait for them, let it clean up, and end it."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.stop()
+                futures = [asyncio.wrap_future(future) for future in tuple(self.running)]
+                await asyncio.gather(*futures, return_exceptions=True)
+                await self._called(self._actor.close.remote(), None)
+        self._leaving.set()
+        await self.employment
+
+    async def _run(self, trial: PlannedTrial, future: Future[TrialRecord]) -> None:
+        try:
+            ended: Ended = await _awaited(self._actor.run.remote(address_of(trial)))
+        except RayError:
+            return  # `serve` finds out the same, and `give_up` ends the trial
+        if ended.record:
+            self.has_delivered = True
+            self._end(future, ended.record)
+        else:
+            self._end(future, OutputsError(ended.failure) if ended.failure else CrewRefused(ended.refused))
+
+    def _end(self, future: Future[TrialRecord], outcome: TrialRecord | Exception) -> None:
+        """End a trial, unless it has ended."""
+        if self.running.pop(future, None) is None:
+            return
+        if isinstance(outcome, Exception):
+            future.set_exception(outcome)
+        else:
+            future.set_result(outcome)
+
+    def _send(self, answers: list[Answer]) -> None:
+        self._actor.answer.remote(answers)
+
+    async def _called(self, reference: Any, otherwise: T) -> Any | T:
+        """Return the result of a call; `otherwise` if the crew is lost, which `serve` finds out too."""
+        try:
+            return await _awaited(reference)
+        except RayError:
+            return otherwise
+
+
+async def _awaited(reference: Awaitable[Any]) -> Any:
+    return await reference
+
+
+def _first_line(error: RayError) -> str:
+    return str(error).strip().partition("\n")[0]

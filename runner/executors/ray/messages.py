@@ -1,0 +1,82 @@
+"""What the driver and the crews on other nodes send each other. Everything here is pickled by Ray."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from runner.records import Record, TrialRecord
+from runner.sweeps.plan import PlannedTrial
+
+
+class Message(NamedTuple):
+    """A message of a crew to its desk."""
+
+    number: int
+    """Number of the message, by which it is answered."""
+    kind: str
+    """Name of the window's method that serves it."""
+    content: tuple[Any, ...]
+
+
+class Answer(NamedTuple):
+    """The desk's answer to a message."""
+
+    number: int
+    value: Any
+    failure: str = ""
+    """What is wrong with `outputs/`, where the desk cannot do what was asked; empty otherwise."""
+
+
+class Address(NamedTuple):
+    """The name of a trial, from which a crew makes the trial anew."""
+
+    cell: str
+    task: str
+    attempt: int
+    key: str
+    flags: tuple[str, ...] = ()
+    """Flags of the task, those included that the desk has added."""
+
+
+class Ended(NamedTuple):
+    """How a trial ended on a crew: exactly one of the three."""
+
+    record: TrialRecord | None = None
+    refused: str = ""
+    """Why the crew did not start it."""
+    failure: str = ""
+    """What is wrong with `outputs/`."""
+
+
+class Secrets(dict[str, str]):
+    """Values of environment variables, which no log and no traceback shows."""
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} variables>"
+
+    __str__ = __repr__
+
+
+class Kit(Record):
+    """What a crew needs to compose the sweep's configuration."""
+
+    version: str
+    """Version of Assay."""
+    composed: tuple[dict[str, Any], ...]
+    """See `Sweep.composed`."""
+    sweep: str
+    """Name of the sweep."""
+    folder: str
+    """Folder in which the sweep was typed."""
+    width: int
+    """Trials at a time."""
+    retries: int
+    samples: tuple[Address, ...]
+    """A trial of each cell, whose key is compared before anything is started."""
+    trials: tuple[tuple[str, str], ...]
+    """Each cell and task of the trials left to do, by which a crew knows what to install."""
+
+
+def address_of(trial: PlannedTrial) -> Address:
+    """Return the address of a trial."""
+    return Address(trial.cell.name, trial.task.name, trial.attempt, trial.key, trial.task.flags)

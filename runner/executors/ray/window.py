@@ -1,0 +1,152 @@
+"""The window at which the desk serves one crew. Everything happens in the event loop of the team."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ray.exceptions import RayError
+
+from runner.errors import OutputsError
+from runner.executors.ray.far_desk import unpack
+from runner.executors.ray.messages import Answer, Message
+from runner.files import no_room
+from runner.records.trial_files import SENT
+
+if TYPE_CHECKING:
+    from runner.executors.desk import Desk
+    from runner.gateway.account import Entry
+    from runner.records import ModelCall, TrialRecord
+
+FETCH_SECONDS = 120.0
+"""Longest time for a trial's folder to arrive from its node."""
+
+
+class Window:
+    """Serves the messages of a crew until it is closed. What a crew holds ends with its window."""
+
+    def __init__(self, desk: Desk, send: Callable[[list[Answer]], None]) -> None:
+        """`send` sends answers to the crew."""
+        self._desk, self._send = desk, send
+        self._tries: dict[str, Path] = {}
+        self._sessions: set[str] = set()
+        self._asked: dict[int, asyncio.Task[None]] = {}
+        self._writing: dict[int, asyncio.Task[None]] = {}
+        self._answers: list[Answer] = []
+        self.written: dict[str, TrialRecord] = {}
+        """Key -> the last record that came from the crew, on disk."""
+        self._serving: dict[str, Callable[..., Awaitable[Any]]] = {
+            "begin": self._begin,
+            "may_start": self._may_start,
+            "place": self._place,
+            "sending": self._sending,
+            "write": self._write,
+        }
+        self._hearing: dict[str, Callable[..., None]] = {
+            "withdraw": self._withdraw,
+            "ended": self._ended,
+            "closed": self._closed,
+            "entered": desk.display.entered,
+            "note": desk.display.note,
+        }
+
+    def take(self, messages: list[Message]) -> None:
+        """Serve messages, in their order as far as they need not wait."""
+        for number, kind, content in messages:
+            if kind in self._serving:
+                task = asyncio.create_task(self._served(number, self._serving[kind](number, *content)))
+                (self._writing if kind in ("begin", "write") else self._asked)[number] = task
+            else:
+                # A note that finds no room on the disk is as good as lost: its call then counts as lost.
+                with suppress(OSError):
+                    self._hearing[kind](*content)
+
+    async def close(self) -> None:
+        """Serve nothing more, after the records that have arrived are written. Charge what the crew held."""
+        for task in self._asked.values():
+            task.cancel()
+        await asyncio.gather(*self._asked.values(), *self._writing.values(), return_exceptions=True)
+        self._desk.account.lost(self._sessions)
+        self._sessions.clear()
+
+    async def _served(self, number: int, work: Awaitable[Any]) -> None:
+        """Answer a question once its work is done."""
+        try:
+            self._reply(Answer(number, await work))
+        except OutputsError as error:
+            self._reply(Answer(number, None, str(error)))
+        except OSError as error:
+            self._reply(Answer(number, None, str(no_room(self._desk.store.outputs, error))))
+        except (TimeoutError, RayError) as error:  # a folder that does not arrive: its node is gone
+            self._reply(Answer(number, None, f"A trial's folder did not arrive: {error}"))
+        finally:
+            self._asked.pop(number, None)
+            self._writing.pop(number, None)
+
+    def _reply(self, answer: Answer) -> None:
+        """Send an answer, together with those of the same moment."""
+        self._answers.append(answer)
+        if len(self._answers) == 1:
+            asyncio.get_running_loop().call_soon(self._flush)
+
+    def _flush(self) -> None:
+        answers, self._answers = self._answers, []
+        self._send(answers)
+
+    # --- questions ---
+
+    async def _begin(self, _: int, key: str) -> Any:
+        folder, retries = await asyncio.to_thread(self._desk.store.begin, key)
+        self._tries[key] = folder
+        return retries
+
+    async def _may_start(self, _: int) -> bool:
+        return self._desk.may_start()
+
+    async def _place(self, number: int, session: str, provider: str) -> None:
+        """Occupy a place until the crew withdraws the question, or is lost."""
+        async with self._desk.account.place(session, provider):
+            self._reply(Answer(number, value=True))
+            await asyncio.Event().wait()
+
+    async def _sending(self, _: int, entry: Entry) -> bool:
+        await self._desk.account.sending(entry)
+        self._sessions.add(entry.session)
+        if folder := self._tries.get(entry.trial):
+            with (folder / entry.ledger).with_suffix(SENT).open("ab") as file:
+                file.write(b"%d\n" % entry.number)
+        return True
+
+    async def _write(self, _: int, record: TrialRecord, parcel: Any) -> bool:
+        """Keep a record with its folder. Refuse one whose try did not begin here, or has its record already."""
+        folder = self._tries.pop(record.key, None)
+        if folder is None:
+            return False
+        packed = parcel if isinstance(parcel, bytes) else await asyncio.wait_for(parcel[0], FETCH_SECONDS)
+        await asyncio.to_thread(self._keep, record, packed, folder)
+        self.written[record.key] = record
+        return True
+
+    def _keep(self, record: TrialRecord, packed: bytes, folder: Path) -> None:
+        unpack(packed, folder)
+        self._desk.store.write(record)
+
+    # --- news ---
+
+    def _withdraw(self, number: int) -> None:
+        if task := self._asked.get(number):
+            task.cancel()
+
+    def _ended(self, entry: Entry, call: ModelCall) -> None:
+        self._sessions.add(entry.session)
+        self._desk.account.ended(entry, call)
+        if folder := self._tries.get(entry.trial):
+            with (folder / entry.ledger).open("ab") as file:
+                file.write(call.model_dump_json().encode() + b"\n")
+
+    def _closed(self, entry: Entry) -> None:
+        self._sessions.discard(entry.session)
+        self._desk.account.closed(entry)
