@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
@@ -13,6 +14,14 @@ from runner.errors import ConfigError
 
 RESOURCE = "docker"
 """Custom resource of Ray by which a node says how many trials it takes at a time."""
+LISTEN_SECONDS = 10.0
+"""Longest wait for a cluster's port."""
+CONNECT_SECONDS = 90.0
+"""Longest wait for a cluster to answer, or for a local Ray to start on a busy machine."""
+_START = (
+    "Start a cluster with `ray start --head`, or leave the address out for this machine alone. With token "
+    "authentication, RAY_AUTH_MODE=token and RAY_AUTH_TOKEN are to be set here as well."
+)
 
 
 @contextmanager
@@ -39,7 +48,6 @@ def connected(address: str | None, workers: int) -> Iterator[None]:
     if address is None:
         given |= {"include_dashboard": False, "num_cpus": 0, "resources": {RESOURCE: workers}}
     connection = _Connection(given)
-    connection.start()
     try:
         connection.check()
         yield
@@ -74,16 +82,35 @@ class _Connection(Thread):
 
     def check(self) -> None:
         """Wait for the connection. Raises `ConfigError` if there is none."""
-        self._connected.wait()
-        if self._failure is None:
-            return
-        reason = str(self._failure).strip().partition("\n")[0][:400]
-        raise ConfigError(
-            f"executor.address: no Ray cluster of this version answers there ({type(self._failure).__name__}: "
-            f"{reason}). Start one with `ray start --head`, or leave the address out for this machine alone."
-        ) from self._failure
+        address = self._given["address"]
+        if address != "local":
+            _check_address(address)
+        self.start()
+        if not self._connected.wait(CONNECT_SECONDS):
+            raise ConfigError(
+                f"executor.address={address}: what listens there does not answer as a Ray cluster. {_START}"
+            )
+        if self._failure:
+            reason = str(self._failure).strip().partition("\n")[0][:400]
+            raise ConfigError(
+                f"executor.address={address}: Ray cannot be used ({type(self._failure).__name__}: {reason}). {_START}"
+            ) from self._failure
 
     def end(self) -> None:
         """Disconnect, and end a local Ray."""
         self._over.set()
-        self.join()
+        if self._connected.is_set():  # else it tries to connect for minutes, and ends with this process
+            self.join()
+
+
+def _check_address(address: str) -> None:
+    """Raise `ConfigError` if nothing listens at an address HOST:PORT. Ray itself would try for minutes."""
+    host, colon, port = address.rpartition(":")
+    if not colon or not port.isdigit():
+        raise ConfigError(
+            f"executor.address={address}: HOST:PORT is needed, as `ray start --head` prints it."
+        )
+    try:
+        socket.create_connection((host, int(port)), LISTEN_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        raise ConfigError(f"executor.address={address}: nothing answers there ({error}). {_START}") from error

@@ -53,7 +53,7 @@ class NodeCrew:
         self._sweep: Sweep
         self._trials: Trials
         self._bundles: dict[str, Any]
-        Thread(target=self._listen, name="silence", daemon=True).start()
+        self._listening: Thread | None = None
 
     # --- for the driver ---
 
@@ -71,6 +71,10 @@ class NodeCrew:
 
     async def messages(self) -> list[Message]:
         """Return the next messages to the desk."""
+        if self._listening is None:
+            self._listening = Thread(target=self._listen, name="silence", daemon=True)
+            self._line.heard = time.monotonic()
+            self._listening.start()
         return await self._line.messages()
 
     async def answer(self, answers: Iterable[Answer]) -> None:

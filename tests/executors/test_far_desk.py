@@ -1,0 +1,230 @@
+"""The desk and a crew elsewhere, without Ray between them: what a crew that is taken for dead can no longer do."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner import __version__
+from runner.errors import ConfigError, GatewayError, OutputsError
+from runner.executors.desk import NODE_LOST, Desk
+from runner.executors.ray.executor import secrets_of
+from runner.executors.ray.far_desk import FarAccount, FarStore
+from runner.executors.ray.line import Line
+from runner.executors.ray.messages import Kit, Secrets, address_of
+from runner.gateway import Gateway
+from runner.gateway.account import Entry, SweepAccount
+from runner.records import CallLimits, ModelCall, Status
+from runner.report.progress import Progress
+from runner.sweeps.plan import make_plan
+from runner.sweeps.store import Store
+from tests.support.crew_trials import crew_sweep
+from tests.support.records_factory import trial_record
+
+pytest.importorskip("ray")
+
+from runner.executors.ray.crew import NodeCrew, Trials
+from runner.executors.ray.window import Window
+
+HELD = {"usd": 0.5, "input_tokens": 100, "output_tokens": 50, "turns": 1}
+NOTHING = dict.fromkeys(HELD, 0.0)
+
+
+@pytest.fixture(autouse=True)
+def _key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ASSAY_FAKED_KEY", "a-key")
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    sweep = crew_sweep(tmp_path / "outputs", "gateway.concurrency=1", "executor.retries=1")
+    plan = make_plan(sweep.cells, sweep.settings.sandbox, lambda _: ())
+    gateway = Gateway(tmp_path / "g", sweep.settings.gateway)
+    return Desk(sweep, plan, Store(tmp_path / "outputs"), gateway, Progress(len(plan.todo)))
+
+
+def entry(trial: str, *, at: int = 1, held: bool = True, usd: float = 0.0, session: str = "s") -> Entry:
+    charged = NOTHING | {"usd": usd}
+    return Entry(session, trial, "ledger.jsonl", "openai", 0, at, charged, HELD if held else NOTHING)
+
+
+Work = Callable[[Line, Window], Coroutine[Any, Any, None]]
+
+
+def connected(desk: Desk, work: Work) -> None:
+    """Do something at a crew's end of a line whose other end is a window of the desk."""
+
+    async def both() -> None:
+        line = Line()
+        window = Window(desk, line.answer)
+
+        async def carry() -> None:
+            while True:
+                window.take(await line.messages())
+
+        carrying = asyncio.create_task(carry())
+        await work(line, window)
+        carrying.cancel()
+
+    asyncio.run(both())
+
+
+def test_what_a_lost_crew_held_is_charged_at_its_worst_and_its_call_is_lost(desk: Desk) -> None:
+    key = desk.plan.todo[0].key
+
+    async def work(line: Line, window: Window) -> None:
+        account = FarAccount(line, CallLimits())
+        await asyncio.wrap_future(line.ask("begin", key))
+        await account.sending(entry(key))
+        assert desk.account.spent["usd"] == 0.0, "a call under way is not spent"
+        await window.close()
+
+    connected(desk, work)
+    assert desk.account.spent == HELD
+    _, (retry,) = desk.store.begin(key)
+    assert (retry.lost, retry.reason.type) == (1, "RunnerDied")
+
+
+def test_what_is_known_of_an_answered_call_survives_its_crew(desk: Desk) -> None:
+    key = desk.plan.todo[0].key
+    call = ModelCall.model_validate(
+        {
+            "index": 0,
+            "api": "chat",
+            "model": "m",
+            "started_at": "2026-01-01T00:00:00Z",
+            "latency_seconds": 1.0,
+            "request": {"a": "secret"},
+            "response": {"b": "secret"},
+            "status_code": 200,
+            "usage": {"input_tokens": 7, "output_tokens": 3},
+            "cost_usd": 0.25,
+        }
+    )
+
+    async def work(line: Line, window: Window) -> None:
+        account = FarAccount(line, CallLimits())
+        await asyncio.wrap_future(line.ask("begin", key))
+        await account.sending(entry(key))
+        account.ended(entry(key, at=2, held=False, usd=0.25), call)
+        await asyncio.wrap_future(line.ask("may_start"))
+        await window.close()
+
+    connected(desk, work)
+    assert desk.account.spent["usd"] == 0.25
+    assert "secret" not in (desk.store.folder(key) / "ledger.jsonl").read_text()
+    _, (retry,) = desk.store.begin(key)
+    assert (retry.lost, retry.turns, retry.cost_usd, retry.usage.input_tokens) == (0, 1, 0.25, 7)
+
+
+def test_a_record_is_taken_once_and_only_of_a_try_that_began(desk: Desk, tmp_path: Path) -> None:
+    key = desk.plan.todo[0].key
+    record = trial_record(key)
+
+    async def work(line: Line, _: Window) -> None:
+        def crew() -> None:
+            store = FarStore(line, tmp_path / "node", lambda packed: packed)
+            with pytest.raises(FileNotFoundError):
+                store.write(record)
+            folder, _ = store.begin(key)
+            (folder / "agent.stdout").write_text("said")
+            store.write(record)
+            assert not line.ask("write", record, b"").result(), "twice is once"
+
+        await asyncio.to_thread(crew)
+
+    connected(desk, work)
+    assert desk.store.read(key) == record
+    assert (desk.store.folder(key) / "agent.stdout").read_text() == "said"
+    assert not (desk.store.folder(key) / ".arriving").exists()
+
+
+def test_a_place_of_a_lost_crew_is_free_again(desk: Desk) -> None:
+    """The prototype's crew that was killed while it waited took a place for ever."""
+
+    async def work(line: Line, window: Window) -> None:
+        account = FarAccount(line, CallLimits(concurrency=1))
+        holding = account.place("one", "openai")
+        await holding.__aenter__()
+        waiting = asyncio.create_task(account.place("two", "openai").__aenter__())
+        await asyncio.sleep(0.1)
+        assert desk.account.waiting == 1
+        await window.close()
+        waiting.cancel()
+        async with asyncio.timeout(5), desk.account.place("three", "openai"):
+            pass
+
+    connected(desk, work)
+    assert desk.account.waiting == 0
+
+
+def test_without_a_desk_no_call_is_sent_and_no_trial_begins(tmp_path: Path) -> None:
+    line = Line()
+    line.cut("The desk of the sweep is gone.")
+    with pytest.raises(GatewayError, match="desk"):
+        asyncio.run(FarAccount(line, CallLimits()).sending(entry("k")))
+    with pytest.raises(OutputsError, match="desk"):
+        FarStore(line, tmp_path, lambda packed: packed).begin("k")
+
+
+def test_an_entry_that_arrives_late_does_not_hide_a_newer_one() -> None:
+    account = SweepAccount(CallLimits())
+    newer = entry("k", at=3, usd=1.0)
+    account.ended(newer, None)  # type: ignore[arg-type]
+    asyncio.run(account.sending(entry("k", at=2)))
+    assert account.spent["usd"] == 1.0
+
+
+def test_a_trial_whose_nodes_are_lost_too_often_has_a_record_that_says_so(desk: Desk) -> None:
+    trial = desk.next()
+    assert trial
+    assert desk.lost(trial, "node a: silent") is None
+    assert desk.next() == trial, "it comes first"
+    record = desk.lost(trial, "node b: silent")
+    assert record
+    assert (record.status, record.error and record.error.type) == (Status.INFRA_INVALID, NODE_LOST)
+    assert record.error
+    assert record.error.message == "Its machine was lost 2 times: node b: silent"
+    assert desk.store.read(trial.key) == record
+
+
+def kit(desk: Desk, **changed: Any) -> Kit:
+    return Kit(
+        version=__version__,
+        composed=desk.sweep.composed,
+        sweep="made",
+        folder=str(Path.cwd()),
+        width=1,
+        retries=0,
+        samples=(address_of(desk.plan.todo[0]),),
+        trials=(),
+    ).model_copy(update=changed)
+
+
+def test_a_node_with_another_version_or_other_files_takes_no_trials(desk: Desk) -> None:
+    other = address_of(desk.plan.todo[0])._replace(key="0" * 32)
+    unknown = other._replace(task="gone")
+    opened = NodeCrew()._open
+    assert "install the same version" in opened(kit(desk, version="0.0"), Secrets())
+    assert "is another trial there" in opened(kit(desk, samples=(other,)), Secrets())
+    assert "It knows no task gone" in opened(kit(desk, samples=(unknown,)), Secrets())
+
+
+def test_a_crew_makes_the_same_trials_of_what_hydra_composed(desk: Desk) -> None:
+    trials = Trials(desk.sweep)
+    for trial in desk.plan.todo:
+        assert trials.find(address_of(trial)) == trial
+    with pytest.raises(ConfigError):
+        trials.find(address_of(desk.plan.todo[0])._replace(key=""))
+
+
+def test_keys_travel_and_are_not_shown(desk: Desk) -> None:
+    secrets = secrets_of(desk.sweep)
+    assert secrets == {"ASSAY_FAKED_KEY": "a-key"}
+    assert "a-key" not in f"{secrets} {secrets!r} {kit(desk)!r}"
+    assert os.environ["ASSAY_FAKED_KEY"] not in kit(desk).model_dump_json()

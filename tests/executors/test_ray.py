@@ -1,0 +1,84 @@
+"""Real sweeps on a Ray cluster of two nodes on this machine, whose processes die."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from runner.records import Status
+from tests.support.waiting import until
+
+pytest.importorskip("ray")
+
+from tests.chaos.campaign import Campaign
+
+pytestmark = [pytest.mark.serial, pytest.mark.timeout(900)]
+FAULTS = 4
+
+
+@pytest.fixture(scope="module")
+def campaign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Campaign]:
+    with Campaign(tmp_path_factory.mktemp("ray"), trials=16, seed=7) as campaign:
+        yield campaign
+
+
+@pytest.fixture
+def outputs(campaign: Campaign, tmp_path: Path) -> Path:
+    """Have the campaign's next sweep write here."""
+    campaign.outputs, campaign.log = tmp_path / "outputs", tmp_path / "log"
+    campaign.upstream.requests.clear()
+    return campaign.outputs
+
+
+def test_random_kills_lose_no_trial_and_no_call(campaign: Campaign) -> None:
+    campaign.fire(FAULTS)
+    account = campaign.end()
+    assert account.is_whole, (account, campaign.log.read_text()[-3000:])
+    assert account.records == 16
+    for path in (campaign.log, *campaign.outputs.rglob("*.json*")):
+        assert "a-key" not in path.read_text(), path
+
+
+def test_limits_at_a_provider_hold_over_all_nodes(campaign: Campaign, outputs: Path) -> None:
+    campaign.upstream.most_at_once = 0
+    campaign.start("gateway.concurrency=2", "dataset.number=8")
+    assert campaign.driver.wait(300) == 0, campaign.log.read_text()
+    assert len({record.key for record in campaign.records()}) == 8
+    assert outputs.is_dir()
+    assert campaign.upstream.most_at_once == 2, "of four trials at a time"
+
+
+def test_a_cap_of_the_sweep_counts_all_nodes(campaign: Campaign, outputs: Path) -> None:
+    """A call costs 0.013 USD, so a trial of four 0.052, and four trials begin at once."""
+    campaign.start("sweep_budget.usd=0.1", "dataset.number=16")
+    assert campaign.driver.wait(300) == 5, campaign.log.read_text()
+    assert outputs.is_dir()
+    records = campaign.records()
+    assert 2 <= len(records) <= 8
+    assert {record.status for record in records} == {Status.COMPLETED}
+    assert f"{16 - len(records)} trials were not started" in campaign.log.read_text()
+
+
+def test_ctrl_c_ends_the_trials_of_all_nodes_with_their_records(campaign: Campaign, outputs: Path) -> None:
+    campaign.start("agent.seconds=600", "dataset.number=8")
+    until(lambda: len(campaign.upstream.requests) >= 8, 180)
+    campaign.driver.send_signal(signal.SIGINT)
+    assert campaign.driver.wait(60) == 130, campaign.log.read_text()
+    assert outputs.is_dir()
+    assert {record.status for record in campaign.records()} == {Status.CANCELLED}
+    assert len(campaign.records()) == 4
+    until(lambda: not campaign.cluster.crews(), 60)
+
+
+def test_a_crew_of_other_files_is_not_given_trials(campaign: Campaign, outputs: Path) -> None:
+    """Nodes of this machine have the same files, so the driver alone is given another version."""
+    code = "import sys, runner; runner.__version__ = '0.0'; from runner.__main__ import main; sys.exit(main(sys.argv[1:]))"
+    campaign.start(code=code)
+    assert campaign.driver.wait(120) == 3
+    assert not outputs.joinpath("trials").exists()
+    text = " ".join(campaign.log.read_text().split())
+    assert "No node takes trials." in text
+    assert "install the same version there" in text

@@ -1,0 +1,107 @@
+"""A Ray cluster of several nodes on this machine, whose processes can be killed one by one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Self
+
+from tests.support.waiting import until
+
+ROOT = Path(__file__).resolve().parents[2]
+START_SECONDS = 90.0
+RAY = (sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--disable-usage-stats")
+TOKEN = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0123456789abcdef" * 4}
+"""Variables of every process that may use the cluster. Ray reads them once in a process."""
+
+
+class Cluster:
+    """A head without room for trials, and nodes that are added to it. A context manager."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="ray")
+        self._nodes: list[subprocess.Popen[bytes]] = []
+        self.address = f"127.0.0.1:{_free_port()}"
+
+    def __enter__(self) -> Self:
+        port = self.address.rpartition(":")[2]
+        options = ("--include-dashboard=false", f"--temp-dir={self._folder.name}")
+        self._start("--head", f"--port={port}", "--node-ip-address=127.0.0.1", "--num-cpus=0", *options)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        for node in reversed(self._nodes):
+            self.kill(node)
+        with suppress(OSError):
+            self._folder.cleanup()
+
+    def node(self, width: int) -> subprocess.Popen[bytes]:
+        """Add a node that takes so many trials at a time."""
+        resources = f'--resources={{"docker": {width}}}'
+        return self._start(
+            f"--address={self.address}", "--node-ip-address=127.0.0.1", "--num-cpus=0", resources
+        )
+
+    def kill(self, node: subprocess.Popen[bytes], number: signal.Signals = signal.SIGKILL) -> None:
+        """Send a signal to all processes of a node. They are one session."""
+        for pid in _session(node.pid):
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
+        if number == signal.SIGKILL:
+            node.wait()
+
+    def raylet(self, node: subprocess.Popen[bytes]) -> int:
+        """Return the process that is the node for Ray."""
+        return next(pid for pid in _session(node.pid) if "raylet/raylet" in _command(pid))
+
+    def crews(self, node: subprocess.Popen[bytes] | None = None) -> list[int]:
+        """Return the processes of crews, of one node or of all."""
+        nodes = [node] if node else self._nodes
+        return [pid for one in nodes for pid in _session(one.pid) if "ray::NodeCrew" in _command(pid)]
+
+    def _start(self, *words: str) -> subprocess.Popen[bytes]:
+        environment = os.environ | TOKEN | {"PYTHONPATH": f"{ROOT}", "RAY_memory_monitor_refresh_ms": "0"}
+        log = Path(self._folder.name) / f"start{len(self._nodes)}.log"
+        with log.open("wb") as output:
+            node = subprocess.Popen(
+                [*RAY, *words],
+                stdout=output,
+                stderr=output,
+                env=environment,
+                start_new_session=True,
+                cwd=ROOT,
+            )
+        self._nodes.append(node)
+        began = time.monotonic()
+        until(lambda: b"--block" in log.read_bytes() or node.poll() is not None, START_SECONDS)
+        assert node.poll() is None, log.read_text()
+        assert time.monotonic() - began < START_SECONDS
+        return node
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+def _session(leader: int) -> list[int]:
+    """Return the processes of a session."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError, ValueError):
+            if int((folder / "stat").read_text().rpartition(")")[2].split()[3]) == leader:
+                found.append(int(folder.name))
+    return found
+
+
+def _command(pid: int) -> str:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    return ""
