@@ -75,7 +75,10 @@ def test_ctrl_c_ends_the_trials_of_all_nodes_with_their_records(campaign: Campai
 
 def test_a_crew_of_other_files_is_not_given_trials(campaign: Campaign, outputs: Path) -> None:
     """Nodes of this machine have the same files, so the driver alone is given another version."""
-    code = "import sys, runner; runner.__version__ = '0.0'; from runner.__main__ import main; sys.exit(main(sys.argv[1:]))"
+    code = (
+        "import sys, runner; runner.__version__ = '0.0'\n"
+        "from runner.__main__ import main; sys.exit(main(sys.argv[1:]))"
+    )
     campaign.start(code=code)
     assert campaign.driver.wait(120) == 3
     assert not outputs.joinpath("trials").exists()
