@@ -1,7 +1,7 @@
 # Targets only delegate, and all can be run again. `make` alone lists them with the text behind `##`.
 BIN := .venv/bin
 .DEFAULT_GOAL := help
-.PHONY: help run test attack other-pythons every-case check lint types fmt bench smoke-llm docs pictures setup bundles docker browser venv lock clean
+.PHONY: help run test attack other-pythons every-case check lint types fmt bench chaos smoke-llm docs pictures setup bundles docker browser venv lock clean
 
 help:       ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -37,6 +37,9 @@ fmt: venv   ## format the code and apply automatic fixes
 
 bench: setup ## measure speed, as ratios within one run
 	$(BIN)/python -m tests.bench.__main__
+
+chaos: venv  ## kill and freeze crews, nodes and drivers of sweeps on Ray at random; fewer with ARGS="--faults 20"
+	$(BIN)/python -m tests.chaos $(ARGS)
 
 smoke-llm: venv ## run a tiny real language model behind the gateway, to see that sampled tokens pass it
 	$(BIN)/python -m tests.smoke.llm

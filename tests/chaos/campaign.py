@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -86,12 +87,16 @@ class Campaign:
         self.cluster.__exit__()
         self.upstream.__exit__()
 
-    def start(self, *words: str, code: str = "") -> None:
-        """Start the driver, or `code` in its place; the same command resumes the sweep."""
+    def start(self, *words: str, code: str = "", dataset: Sequence[str] = ()) -> None:
+        """Start the driver, or `code` in its place; the same command resumes the sweep.
+
+        `dataset` are the words that choose other tasks, and a sandbox for them.
+        """
+        chosen = dataset or ("dataset=numbered", f"dataset.number={self.trials}", "sandbox=local")
         command = [
             *(sys.executable, *(("-c", code) if code else ("-m", "runner"))),
             *("--config-dir", str(CONF), "agent=asker", "model=faked"),
-            *("dataset=numbered", f"dataset.number={self.trials}", "sandbox=local", "tracker=none"),
+            *(*chosen, "tracker=none"),
             *("agent.questions=4", "agent.seconds=0.5", "gateway.preflight=false", "name=made"),
             *("executor=ray", "executor.retries=50", f"executor.address={self.cluster.address}"),
             *(f"outputs={self.outputs}", f"model.api_base={self.upstream.url}", *words),

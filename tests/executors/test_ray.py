@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import docker
 import pytest
 
 from runner.records import Status
+from tests.support.tasks_factory import make_task
 from tests.support.waiting import until
 
 pytest.importorskip("ray")
@@ -44,7 +48,7 @@ def test_random_kills_lose_no_trial_and_no_call(campaign: Campaign) -> None:
 
 def test_limits_at_a_provider_hold_over_all_nodes(campaign: Campaign, outputs: Path) -> None:
     campaign.upstream.most_at_once = 0
-    campaign.start("gateway.concurrency=2", "dataset.number=8")
+    campaign.start("gateway.concurrency=2", dataset=_numbered(8))
     assert campaign.driver.wait(300) == 0, campaign.log.read_text()
     assert len({record.key for record in campaign.records()}) == 8
     assert outputs.is_dir()
@@ -53,7 +57,7 @@ def test_limits_at_a_provider_hold_over_all_nodes(campaign: Campaign, outputs: P
 
 def test_a_cap_of_the_sweep_counts_all_nodes(campaign: Campaign, outputs: Path) -> None:
     """A call costs 0.013 USD, so a trial of four 0.052, and four trials begin at once."""
-    campaign.start("sweep_budget.usd=0.1", "dataset.number=16")
+    campaign.start("sweep_budget.usd=0.1")
     assert campaign.driver.wait(300) == 5, campaign.log.read_text()
     assert outputs.is_dir()
     records = campaign.records()
@@ -63,7 +67,7 @@ def test_a_cap_of_the_sweep_counts_all_nodes(campaign: Campaign, outputs: Path) 
 
 
 def test_ctrl_c_ends_the_trials_of_all_nodes_with_their_records(campaign: Campaign, outputs: Path) -> None:
-    campaign.start("agent.seconds=600", "dataset.number=8")
+    campaign.start("agent.seconds=600", dataset=_numbered(8))
     until(lambda: len(campaign.upstream.requests) >= 8, 180)
     campaign.driver.send_signal(signal.SIGINT)
     assert campaign.driver.wait(60) == 130, campaign.log.read_text()
@@ -85,3 +89,39 @@ def test_a_crew_of_other_files_is_not_given_trials(campaign: Campaign, outputs: 
     text = " ".join(campaign.log.read_text().split())
     assert "No node takes trials." in text
     assert "install the same version there" in text
+
+
+@pytest.mark.docker
+def test_containers_of_a_killed_crew_are_removed_by_the_next_one(
+    campaign: Campaign, outputs: Path, tmp_path: Path
+) -> None:
+    for number in range(6):
+        make_task(tmp_path / "tasks", f"t{number}", toml='[agent]\nuser = "1000"\ntimeout_sec = 900\n')
+    root = (f"dataset.root={tmp_path / 'tasks'}", "dataset.build_args.BASE=assay-base")
+    campaign.start("agent.seconds=600", dataset=("dataset=harbor", *root, "sandbox=docker"))
+    until(lambda: len(_containers(campaign.cluster.crews())) == 4, 240)
+    crews = campaign.cluster.crews()
+    os.kill(crews[0], signal.SIGKILL)
+    assert len(_containers(crews[:1])) == 2, "nobody has removed them yet"
+    until(lambda: not _containers(crews[:1]), 240)
+    until(lambda: len(_containers(campaign.cluster.crews())) == 4, 240)
+    owners = [*crews, *campaign.cluster.crews()]
+    campaign.driver.send_signal(signal.SIGINT)
+    assert campaign.driver.wait(90) == 130, campaign.log.read_text()
+    assert not _containers(owners)
+    assert outputs.is_dir()
+    assert {record.status for record in campaign.records()} == {Status.CANCELLED}
+
+
+def _containers(crews: Sequence[int]) -> list[str]:
+    """Names of the containers of these crews."""
+    found = []
+    with contextlib.closing(docker.from_env()) as client:
+        for pid in crews:
+            mine = {"label": f"assay.owner_pid={pid}"}
+            found += [entry["Names"][0] for entry in client.api.containers(all=True, filters=mine)]
+    return found
+
+
+def _numbered(trials: int) -> tuple[str, ...]:
+    return "dataset=numbered", f"dataset.number={trials}", "sandbox=local"

@@ -18,6 +18,11 @@ LISTEN_SECONDS = 10.0
 """Longest wait for a cluster's port."""
 CONNECT_SECONDS = 90.0
 """Longest wait for a cluster to answer, or for a local Ray to start on a busy machine."""
+QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0",  # reports to Ray's makers
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # a warning of what a later version will do
+    "RAY_DISABLE_FAILURE_SIGNAL_HANDLER": "1",  # prints a stack at SIGTERM, which is how a sweep is stopped
+}
 _START = (
     "Start a cluster with `ray start --head`, or leave the address out for this machine alone. With token "
     "authentication, RAY_AUTH_MODE=token and RAY_AUTH_TOKEN are to be set here as well."
@@ -30,9 +35,8 @@ def connected(address: str | None, workers: int) -> Iterator[None]:
 
     `workers` is what this machine offers to a local one. Raises `ConfigError` if there is no cluster.
     """
-    # What Ray reports home, and its sentences on standard error, would go over the display.
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    for name, value in QUIET.items():
+        os.environ.setdefault(name, value)
     try:
         import ray  # noqa: F401, PLC0415 - an extra, which only this executor needs
     except ImportError as error:
