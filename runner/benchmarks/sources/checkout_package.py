@@ -68,13 +68,13 @@ def look_up(packed: Path, language: Language, version: str, client: Callable[[st
                 found = _javascript(own, scratch, client("javascript"))
             else:
                 found = _go(own, client("go"))
+            said = _version(found.get("version", ""), version, language)
         except ValueError as error:  # a requirement, a name or a path that no client is given
             raise TaskError(f"{error}.") from error
         except (FetchError, TaskError):
             raise
         except ConfigError as error:
             raise TaskError(str(error)) from error
-        said = _version(found.get("version", ""), version, language)
         about = {"readme": readme(own), **found, "version": said}
         return Package(source="checkout", digest=file_digest(packed), build_files=build_files(own), **about)
 

@@ -6,6 +6,7 @@ content alone, and neither on the folder's place nor on git.
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Callable
 from functools import partial
@@ -34,7 +35,7 @@ def take(recipe: Recipe, making: Path, into: Path) -> Recipe:
         own = Path(folder, "own")
         try:
             if recipe.folder:
-                copy_checkout(making / recipe.folder, own)
+                copy_checkout(Path(os.path.normpath(making / recipe.folder)), own)
             else:
                 _unpack_finished(making.parent / CHECKOUT, own)
             language = _language(checkout_package.languages_of(own), recipe)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -13,9 +14,11 @@ from runner.benchmarks.sources.task_toml import read_toml
 from tests.support import checkout_tools as tools
 from tests.support.sweeps import Cli
 
-pytestmark = pytest.mark.docker
+BUSY_SECONDS = 1800
+"""Limit on a busy machine that must first build the images of three languages."""
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(BUSY_SECONDS)]
 
-CHECKOUTS = {
+CHECKOUTS: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "rankline": (tools.PYTHON, {}),
     "rowmint": (tools.JAVASCRIPT, {"renamed": ["*.js"]}),
     "lanecard": (tools.GO, {"renamed": ["cmd/**/*.go"], "license": "0BSD", "version": "0.9"}),
@@ -69,3 +72,23 @@ def test_a_checkout_in_each_language_becomes_a_task_that_needs_its_folder_no_mor
     assert "  package" in made.out
     assert "  package" not in again.out
     assert (tasks / "rankline" / "task.toml").read_bytes() == before
+
+
+def test_a_typed_recipe_is_written_with_the_way_to_its_folder_and_rejected_by_name(
+    cli: Cli, tmp_path: Path
+) -> None:
+    files = {**tools.PYTHON, "link": ""}
+    place = tools.write_files(tmp_path / "checkouts" / "plain", files)
+    (place / "link").unlink()
+    (place / "link").symlink_to(tmp_path)
+    recipe = "{tool: rankline, source: checkout, folder: checkouts/plain, category: Testing}"
+    made = cli(
+        "job=make_cli_task",
+        "dataset=cli_tool_bench",
+        f"job.path={tmp_path / 'tasks'}",
+        f"job.recipe={recipe}",
+    )
+    assert made.code == 2
+    assert "rankline: candidate: folder: link is a link that leads outside" in made.err
+    written = yaml.safe_load((tmp_path / "tasks" / "rankline" / "making" / "tool.yaml").read_text())
+    assert written["folder"] == "../../../checkouts/plain"
