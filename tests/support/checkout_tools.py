@@ -1,6 +1,7 @@
 """Make checkouts of a small tool in three languages, and the answers of a person who makes a task of one.
 
-The tool sorts the lines of a file: `plainsort [--upper] FILE`. In Python and JavaScript it requires a package.
+The tool sorts the lines of a file: `plainsort [--upper] FILE`. In Python and JavaScript it requires a package,
+and in Python it reads a file that lies beside its modules.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ plainsort = "plain_sort.main:main"
     "plain_sort/main.py": """\
 import argparse
 import sys
+from pathlib import Path
 
 from natsort import natsorted
 
@@ -39,7 +41,8 @@ from plain_sort import lines
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Sort the lines of a file.")
+    about = Path(__file__).with_name("texts") / "about.txt"
+    parser = argparse.ArgumentParser(description=about.read_text())
     parser.add_argument("--upper", action="store_true", help="print in capitals")
     parser.add_argument("FILE")
     options = parser.parse_args()
@@ -52,6 +55,7 @@ def main():
 """,
     "plain_sort/lines.py": "def read(name):\n    with open(name, encoding='utf-8') as file:\n"
     "        return file.read().split('\\n')\n",
+    "plain_sort/texts/about.txt": "Sort the lines of a file.\n",
     "tests/test_main.py": "def test_nothing():\n    pass\n",
     "README.md": "# plain-sort\n",
 }

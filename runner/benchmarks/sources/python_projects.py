@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from runner.errors import TaskError
@@ -14,8 +15,12 @@ NOT_INSTALLED = {"setup.py", "conftest.py", "noxfile.py", "tasks.py", "test", "t
 """Python files and packages beside a tool's own modules that its installation leaves out."""
 
 
-def write_project(tool: str, version: str, entry: str, into: Path) -> None:
-    """Write the `pyproject.toml` that installs the modules in `src/`, with one command: the tool."""
+def write_project(tool: str, version: str, entry: str, into: Path, data: Sequence[str] = ("*",)) -> None:
+    """Write the `pyproject.toml` that installs the modules in `src/`, with one command: the tool.
+
+    `data`: patterns, within each package, of other files that are installed. Wheels keep the one with which their tasks
+    were made.
+    """
     code = into / SRC
     modules = [path.stem for path in sorted(code.glob("*.py"))]
     folders = sorted({".".join(path.parent.relative_to(code).parts) for path in code.rglob("*/*.py")})
@@ -37,7 +42,7 @@ py-modules = {json.dumps(modules)}
 packages = {json.dumps(folders)}
 
 [tool.setuptools.package-data]
-"*" = ["*"]
+"*" = {json.dumps(data)}
 """
     )
 

@@ -314,7 +314,7 @@ def _python_checkout(reference: Reference, tool: str, checkout: Path, into: Path
     _install(reference.requires, code)
     brought = {path.name for path in code.iterdir()}
     own = place_modules(checkout, reference.entry, code)
-    write_project(tool, reference.version, reference.entry, into)
+    write_project(tool, reference.version, reference.entry, into, ("*", "**/*"))
     places = [f"{SRC}/{name}" for name in brought.difference(own)]
     return borrowed.others(into, places, set().union(*(borrowed.contents(code / name) for name in own)))
 

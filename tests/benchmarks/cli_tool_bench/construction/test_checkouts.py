@@ -194,7 +194,7 @@ def test_a_python_checkout_says_what_it_is(tmp_path: Path) -> None:
     )
     assert found.commands == {"plainsort": "plain_sort.main:main"}
     assert (found.authors, found.emails) == (("Ada Example",), ("ada@host.example",))
-    assert (found.lines, found.files, found.readme) == (18, 3, "# plain-sort\n")
+    assert (found.lines, found.files, found.readme) == (20, 4, "# plain-sort\n")
 
 
 def test_a_setup_cfg_says_what_a_python_checkout_is(tmp_path: Path) -> None:
