@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -51,11 +51,14 @@ def languages_of(checkout: Path) -> list[Language]:
     return found
 
 
-def look_up(packed: Path, language: Language, version: str, client: Callable[[str], Path]) -> Package:
+def look_up(
+    packed: Path, language: Language, version: str, entry: str, client: Callable[[str], Path]
+) -> Package:
     """Return what the packed files of a checkout say, with everything that they require.
 
-    `version` is what people say of its version. `client` is that of `registries.look_up`. Raises `TaskError` for a
-    checkout that cannot be a reference, and `FetchError` if a client fails.
+    `version` and `entry` are what people say of its version and its command; both may be empty. `client` is that of
+    `registries.look_up`. Raises `TaskError` for a checkout that cannot be a reference, and `FetchError` if a client
+    fails.
     """
     with tempfile.TemporaryDirectory() as folder:
         own, scratch = Path(folder, "own"), Path(folder, "scratch")
@@ -63,9 +66,9 @@ def look_up(packed: Path, language: Language, version: str, client: Callable[[st
         try:
             unpack(packed, own)
             if language == "python":
-                found = _python(own, scratch)
+                found = _python(own, entry, scratch)
             elif language == "javascript":
-                found = _javascript(own, scratch, client("javascript"))
+                found = _javascript(own, entry, scratch, client("javascript"))
             else:
                 found = _go(own, client("go"))
             said = _version(found.get("version", ""), version, language)
@@ -79,17 +82,15 @@ def look_up(packed: Path, language: Language, version: str, client: Callable[[st
         return Package(source="checkout", digest=file_digest(packed), build_files=build_files(own), **about)
 
 
-def _python(own: Path, scratch: Path) -> dict[str, Any]:
+def _python(own: Path, entry: str, scratch: Path) -> dict[str, Any]:
     declared = read_declared(own) or Declared()
     if not declared.name:
         raise TaskError("it does not say its name: add `name` to [project], or to [metadata] in setup.cfg.")
     name = packages.python_name(declared.name)
-    if not declared.commands:
-        raise TaskError(
-            "it declares no command: name one in [project.scripts], or as console_scripts in setup.cfg."
-        )
-    for entry in declared.commands.values():
-        place_modules(own, packages.python_entry(entry), scratch)
+    for started in _entries(
+        declared.commands, entry, "[project.scripts], or as console_scripts in setup.cfg"
+    ):
+        place_modules(own, packages.python_entry(started), scratch)
     pinned = lock_requirements(tuple(declared.dependencies))
     return {
         "registry": "pypi",
@@ -102,19 +103,17 @@ def _python(own: Path, scratch: Path) -> dict[str, Any]:
     }
 
 
-def _javascript(own: Path, scratch: Path, javascript: Path) -> dict[str, Any]:
+def _javascript(own: Path, entry: str, scratch: Path, javascript: Path) -> dict[str, Any]:
     about = package_json(own)
     if not about.get("name"):
         raise TaskError("it does not say its name: add `name` to package.json.")
     name = packages.npm_name(str(about["name"]))
     registry_npm.check_scripts(about, own)
     commands = registry_npm.commands_of(name, about.get("bin"))
-    if not commands:
-        raise TaskError("it declares no command: name one in the field `bin` of package.json.")
-    for entry in commands.values():
-        if not (own / packages.inner_path(entry)).is_file():
+    for started in _entries(commands, entry, "the field `bin` of package.json"):
+        if not (own / packages.inner_path(started)).is_file():
             raise TaskError(
-                f"its command starts {entry}, which is not there. If a build makes it, build it, and name a copy "
+                f"its command starts {started}, which is not there. If a build makes it, build it, and name a copy "
                 "that holds it and is not a git checkout."
             )
     if (own / "package-lock.json").is_file():
@@ -141,6 +140,16 @@ def _go(own: Path, golang: Path) -> dict[str, Any]:
         "addresses": (f"https://{module}",) if "." in module.partition("/")[0] else (),
         **measures(own, "go"),
     }
+
+
+def _entries(commands: Mapping[str, str], entry: str, where: str) -> list[str]:
+    """Return what declared commands start, and what people say that one does. Raises `TaskError` if there is none."""
+    found = [*commands.values(), *([entry] if entry else [])]
+    if not found:
+        raise TaskError(
+            f"it declares no command: name one in {where}, or set `command` and `entry` in the recipe."
+        )
+    return found
 
 
 def _version(found: str, said: str, language: Language) -> str:

@@ -35,7 +35,7 @@ SCRIPTS = ("preinstall", "install", "postinstall")
 
 
 def look_up(name: str, version: str, javascript: Path) -> Package:
-    """Return a package with a command that needs no scripts and no machine code.
+    """Return a package that needs no scripts and no machine code.
 
     Raises `TaskError` for others, and `FetchError`.
     """
@@ -48,8 +48,6 @@ def look_up(name: str, version: str, javascript: Path) -> Package:
         about = package_json(code)
         check_scripts(about, code)
         commands = commands_of(name, about.get("bin"))
-        if not commands:
-            raise TaskError(f"{name} {version} declares no command, so it is no command-line tool.")
         locked = Path(folder, "locked")
         locked.mkdir()
         return Package(

@@ -31,7 +31,7 @@ CLASSIFIED = {
 
 
 def look_up(name: str, version: str) -> Package:
-    """Return a package with a pure wheel and a command. Raises `TaskError` if it has none, and `FetchError`."""
+    """Return a package with a pure wheel. Raises `TaskError` if it has none, and `FetchError`."""
     with tempfile.TemporaryDirectory() as folder:
         asked, code, source = (Path(folder, part) for part in ("asked", "code", "source"))
         asked.mkdir()
@@ -42,8 +42,6 @@ def look_up(name: str, version: str) -> Package:
         unpack_distribution(wheel, name, code)
         about = next(code.glob("*.dist-info"))
         commands = _commands(about / "entry_points.txt")
-        if not commands:
-            raise TaskError(f"{name} {version} declares no command, so it is no command-line tool.")
         if sdist := found.get("sdist"):
             unpack_distribution(sdist, name, source)
         own, pinned = packages.python_name(name), f"{name}=={version}"

@@ -52,7 +52,7 @@ def look_up(recipe: Recipe, packed: Path, client: Callable[[str], Path], steps: 
 
     Raises `RejectedError` for a checkout that cannot be a reference, and `FetchError` if a client fails.
     """
-    key = [recipe.source, file_digest(packed), recipe.language, recipe.version]
+    key = [recipe.source, file_digest(packed), recipe.language, recipe.version, recipe.entry]
     look = partial(_look_up, recipe, packed, client)
     found = steps.get("package", key, Package, look)
     if not (found.license or recipe.license):
@@ -65,7 +65,7 @@ def look_up(recipe: Recipe, packed: Path, client: Callable[[str], Path], steps: 
 
 def _look_up(recipe: Recipe, packed: Path, client: Callable[[str], Path]) -> Package:
     try:
-        return checkout_package.look_up(packed, recipe.language, recipe.version, client)
+        return checkout_package.look_up(packed, recipe.language, recipe.version, recipe.entry, client)
     except TaskError as error:
         raise rejected("candidate", str(error)) from error
 

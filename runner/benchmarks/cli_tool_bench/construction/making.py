@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from runner.benchmarks.cli_tool_bench.case_file import read_cases
 from runner.benchmarks.cli_tool_bench.construction import acceptance, checkout, golden, prompt, scrubbing
-from runner.benchmarks.cli_tool_bench.construction.answers import BY_HAND, Answers
+from runner.benchmarks.cli_tool_bench.construction.answers import BY_HAND, Answers, fenced
 from runner.benchmarks.cli_tool_bench.construction.classes import CommandClass, Unrolled, unroll
 from runner.benchmarks.cli_tool_bench.construction.coverage import uncovered
 from runner.benchmarks.cli_tool_bench.construction.drawing import LIBRARY, Draws, Generators, check_source
@@ -318,7 +318,12 @@ class Making:
 
 
 def check_context(text: str) -> str:
-    """Return the description of a tool. Raises `ValueError` for one that is empty, too long, or has a heading."""
+    """Return the description of a tool, which may be a fenced block of Markdown.
+
+    Raises `ValueError` for one that is empty, too long, or has a heading.
+    """
+    label, block = fenced(text)
+    text = block if label in ("markdown", "md") else text
     words = len(text.split())
     if not FEWEST_WORDS <= words <= MOST_WORDS:
         raise ValueError(f"it has {words} words; {FEWEST_WORDS} to {MOST_WORDS} are wanted")

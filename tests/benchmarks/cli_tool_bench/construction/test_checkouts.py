@@ -197,6 +197,11 @@ def test_a_python_checkout_says_what_it_is(tmp_path: Path) -> None:
     assert (found.lines, found.files, found.readme) == (20, 4, "# plain-sort\n")
 
 
+def test_a_person_may_name_the_entry_of_a_checkout_that_declares_no_command(tmp_path: Path) -> None:
+    found = look_up(tmp_path, pyproject(scripts=""), command="p", entry="plain:main")
+    assert (found.commands, found.lines) == ({}, 2)
+
+
 def test_a_setup_cfg_says_what_a_python_checkout_is(tmp_path: Path) -> None:
     said = (
         "[metadata]\nname = Plain_Sort\nversion = attr: plain.VERSION\nlicense = MIT\nauthor = Ada\n"

@@ -30,12 +30,6 @@ KNOWN = {
 }
 
 
-@pytest.fixture
-def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
-    monkeypatch.chdir(tmp_path)
-    return Cli(tmp_path / "outputs", monkeypatch, capsys)
-
-
 def test_a_checkout_in_each_language_becomes_a_task_that_needs_its_folder_no_more(
     cli: Cli, tmp_path: Path
 ) -> None:
