@@ -83,7 +83,7 @@ class Reference(Record):
     """pypi: `module:function`. npm: path of the script. go, debian: folder of the command; empty: the module's own."""
     renamed: tuple[str, ...] = ()
     """Paths or globs of the reference's own files in which the task's name replaces `names`. They are relative to the
-    folder that installs the reference: modules of pypi lie in its `src/`."""
+    folder that installs the reference: Python modules lie in its `src/`."""
     names: tuple[str, ...] = ()
     """Published names of the tool, which the reference shows in its help pages and messages."""
     lines: int
