@@ -306,6 +306,21 @@ def test_a_javascript_checkout_that_cannot_be_taken_is_rejected(
         look_up(tmp_path, {"package.json": json.dumps(about), "cli.js": ""}, client)
 
 
+@pytest.mark.docker
+def test_the_lock_of_a_javascript_checkout_is_respected(
+    tmp_path: Path, client: Callable[[str], Path]
+) -> None:
+    """Without it, the newest version would be taken."""
+    about = {"name": "p", "version": "1.0.0", "license": "MIT", "bin": "cli.js"}
+    exact = {"package.json": json.dumps({**about, "dependencies": {"ms": "2.1.2"}}), "cli.js": ""}
+    (line,) = look_up(tmp_path / "exact", exact, client).requires
+    free = {**about, "dependencies": {"ms": "^2.1.0"}, "devDependencies": {"x": "file:../x"}}
+    placed = {"node_modules/ms": {"version": "2.1.2", "integrity": line.partition(" ")[2]}}
+    lock = {"name": "p", "version": "1.0.0", "lockfileVersion": 3, "packages": {"": free, **placed}}
+    files = {"package.json": json.dumps(free), "cli.js": "", "package-lock.json": json.dumps(lock)}
+    assert look_up(tmp_path / "free", files, client).requires == (line,)
+
+
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
