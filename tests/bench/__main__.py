@@ -35,7 +35,7 @@ from runner.sweeps.plan import Plan, make_plan
 from runner.sweeps.store import Store
 from runner.trials.context import TrialContext
 from runner.trials.run import run_to_the_end
-from tests.bench import cases, construction, nl2repo, scoring
+from tests.bench import cases, construction, crews, nl2repo, scoring
 from tests.bench import gateway as bench_gateway
 from tests.support.tasks_factory import dataset, make_task
 
@@ -56,6 +56,7 @@ def main() -> None:
     cases.main()
     construction.main()
     nl2repo.main()
+    crews.main()
 
 
 def _help() -> None:

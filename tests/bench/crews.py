@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -21,7 +22,7 @@ from runner.sweeps.store import Store
 from tests.support.crew_trials import CONF, crew_sweep
 from tests.support.ray_cluster import ROOT, TOKEN, Cluster
 
-WIDTH, TRIALS, SECONDS, CALLS = 2, 16, 3.0, 4000
+WIDTH, TRIALS, SECONDS, CALLS, NOPS, PAIRS = 2, 16, 3.0, 4000, 100, 3
 KEY = {"ASSAY_FAKED_KEY": "a-key"}
 
 
@@ -41,12 +42,12 @@ def main() -> None:
         words = "executor=ray", address, "executor.nodes=1"
         pairs = [
             (
-                _span(folder / f"r{pair}", 0.0, 40, *words),
-                _span(folder / f"t{pair}", 0.0, 40, "executor=threads", f"executor.workers={WIDTH}"),
+                _span(folder / f"r{pair}", 0.0, NOPS, *words),
+                _span(folder / f"t{pair}", 0.0, NOPS, "executor=threads", f"executor.workers={WIDTH}"),
             )
-            for pair in range(3)
+            for pair in range(PAIRS)
         ]
-        added = sorted((far - near) * WIDTH / 40 for far, near in pairs)[1]
+        added = statistics.median((far - near) * WIDTH / NOPS for far, near in pairs)
         print(f"added time a trial by Ray: {added:.3f} s (bound 0.1 s)")
         _calls(folder, cluster)
 
@@ -91,7 +92,7 @@ def _calls(folder: Path, cluster: Cluster) -> None:
     desk = Desk(sweep, plan, Store(folder / "calls"), Gateway(folder / "g"), Progress(0))
 
     async def served(actor: Any) -> None:
-        window = Window(desk, lambda answers: actor.answer.remote(answers))
+        window = Window(desk, actor.answer.remote)
         while True:
             window.take(await actor.messages.remote())
 
@@ -107,9 +108,9 @@ def _calls(folder: Path, cluster: Cluster) -> None:
 
     ray.init(address=cluster.address, log_to_driver=False, logging_level="CRITICAL")
     try:
-        crews = [ray.remote(Caller).options(num_cpus=0, max_concurrency=32).remote() for _ in range(2)]
+        hire = ray.remote(Caller).options(num_cpus=0, max_concurrency=32).remote
         for number in (1, 2):
-            rate = asyncio.run(measured(crews[:number]))
+            rate = asyncio.run(measured([hire() for _ in range(number)]))
             print(f"calls that the desk admits, of {number} crew(s): {rate:.0f} a second (bound 2000)")
     finally:
         ray.shutdown()

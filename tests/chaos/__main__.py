@@ -26,6 +26,7 @@ def main() -> int:
             tempfile.TemporaryDirectory() as folder,
             Campaign(Path(folder), given.trials, seed) as campaign,
         ):
+            campaign.start()
             campaign.fire(min(ROUND, given.faults - done))
             account = campaign.end()
             done += sum(account.faults.values())

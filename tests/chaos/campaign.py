@@ -71,21 +71,29 @@ class Campaign:
         self.faults: Counter[str] = Counter()
         self.cluster = Cluster()
         self.upstream = FakeUpstream(Behaviour(text="ok", seconds=ANSWER_SECONDS))
-        self.driver: subprocess.Popen[bytes]
+        self._drivers: list[subprocess.Popen[bytes]] = []
 
     def __enter__(self) -> Self:
         self.upstream.__enter__()
         self.cluster.__enter__()
         self.nodes = [self.cluster.node(WIDTH) for _ in range(NODES)]
-        self.start()
         return self
 
     def __exit__(self, *exc: object) -> None:
-        with suppress(ProcessLookupError):
-            self.driver.kill()
-        self.driver.wait()
+        self.stop()
         self.cluster.__exit__()
         self.upstream.__exit__()
+
+    @property
+    def driver(self) -> subprocess.Popen[bytes]:
+        """The driver that was started last."""
+        return self._drivers[-1]
+
+    def stop(self) -> None:
+        """Kill the driver, if one runs."""
+        for driver in self._drivers[-1:]:
+            driver.kill()
+            driver.wait()
 
     def start(self, *words: str, code: str = "", dataset: Sequence[str] = ()) -> None:
         """Start the driver, or `code` in its place; the same command resumes the sweep.
@@ -103,7 +111,8 @@ class Campaign:
         ]
         environment = os.environ | TOKEN | {"ASSAY_FAKED_KEY": "a-key", "PYTHONPATH": str(ROOT), "CI": "true"}
         with self.log.open("ab") as log:
-            self.driver = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
+            driver = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
+        self._drivers.append(driver)
 
     def fire(self, faults: int, pause: float = 3.0) -> None:
         """Inject faults at random times until there were so many, or the sweep has ended."""
@@ -159,8 +168,7 @@ class Campaign:
         return True
 
     def _driver(self) -> bool:
-        self.driver.kill()
-        self.driver.wait()
+        self.stop()
         self.start()
         return True
 

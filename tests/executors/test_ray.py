@@ -32,12 +32,14 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Campaign]:
 @pytest.fixture
 def outputs(campaign: Campaign, tmp_path: Path) -> Path:
     """Have the campaign's next sweep write here."""
+    campaign.stop()
     campaign.outputs, campaign.log = tmp_path / "outputs", tmp_path / "log"
     campaign.upstream.requests.clear()
     return campaign.outputs
 
 
 def test_random_kills_lose_no_trial_and_no_call(campaign: Campaign) -> None:
+    campaign.start()
     campaign.fire(FAULTS)
     account = campaign.end()
     assert account.is_whole, (account, campaign.log.read_text()[-3000:])
