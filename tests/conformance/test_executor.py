@@ -35,9 +35,12 @@ class Running:
         return sorted(self.notes.glob(f"*.{what}"))
 
 
-@pytest.fixture(params=["threads", "ray"])
+# Two local Rays that start at once get into each other's way.
+@pytest.fixture(params=["threads", pytest.param("ray", marks=pytest.mark.serial)])
 def executor(request: pytest.FixtureRequest) -> list[str]:
     """Words that choose an executor of three trials at a time."""
+    if request.param == "ray":
+        pytest.importorskip("ray")
     return [f"executor={request.param}", "executor.workers=3"]
 
 
