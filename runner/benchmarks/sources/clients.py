@@ -80,11 +80,22 @@ def run_client(
     authorities = os.environ.get("SSL_CERT_FILE")
     env = {"NODE_EXTRA_CA_CERTS": authorities} if authorities else {}
     env |= {**os.environ, **(settings or {})}
-    done = subprocess.run(
-        command, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=FETCH_SECONDS
-    )
+    shown = f"`{' '.join(command[:4])} ..`"
+    try:
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            env=env,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
+            timeout=FETCH_SECONDS,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise FetchError(f"{shown} did not end within {FETCH_SECONDS:g} seconds.") from error
     if done.returncode:
-        raise FetchError(f"`{' '.join(command[:4])} ..` failed: {(done.stderr or done.stdout)[-2000:]}")
+        raise FetchError(f"{shown} failed: {(done.stderr or done.stdout)[-2000:]}")
     return done.stdout
 
 

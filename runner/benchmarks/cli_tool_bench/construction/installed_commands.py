@@ -15,20 +15,25 @@ from typing import TYPE_CHECKING
 from runner.benchmarks.cli_tool_bench.construction.entry import match
 from runner.benchmarks.cli_tool_bench.construction.help.pages import is_help
 from runner.benchmarks.cli_tool_bench.construction.recipe import LANGUAGES
-from runner.benchmarks.cli_tool_bench.construction.rejections import rejected
+from runner.benchmarks.cli_tool_bench.construction.rejections import breaking, rejected
 from runner.benchmarks.cli_tool_bench.indexes import find, opened
 from runner.benchmarks.cli_tool_bench.installation import install
-from runner.benchmarks.sources.references import context
+from runner.benchmarks.sources.references import fetch_context
 from runner.records import EgressAttempt, Image, Record, Task, VerifierSpec
 from runner.records.cases import Case, CaseSide
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from runner.benchmarks.cli_tool_bench.dataset import CliToolBench
     from runner.benchmarks.sources.published_package import Package
     from runner.protocols import SandboxProvider
+    from runner.terminal.escaping import Say
 
 INSTALL = {"pypi": "pip install {}", "npm": "npm install -g {}"}
-_LIST = 'IFS=:; for folder in $PATH; do ls -1 "$folder" 2>/dev/null; done'
+_LIST = """IFS=:; for folder in $PATH; do for file in "$folder"/*; do
+  [ -f "$file" ] && [ -x "$file" ] && printf '%s\\n' "${file##*/}"
+done; done; true"""
 _QUOTED = 600
 
 
@@ -43,34 +48,51 @@ class Entry(Record):
 
 
 def find_entry(
-    package: Package, dataset: CliToolBench, sandboxes: SandboxProvider, command: str = ""
+    package: Package, dataset: CliToolBench, sandboxes: SandboxProvider, say: Say, command: str = ""
 ) -> Entry:
     """Return the command that belongs to a package, and that prints its usage for `--help`; `command` overrides it.
 
     Raises `RejectedError` if the package cannot be installed or no command fits, `ConfigError`, and `EngineError`.
     """
-    name = package.package.rpartition("/")[2]
     if package.source not in INSTALL:
-        return Entry(command=command or match(package.commands, name), added=tuple(sorted(package.commands)))
-    task, attempts = _task(package, dataset), list[EgressAttempt]()
+        return Entry(
+            command=_chosen(package, package.commands, command), added=tuple(sorted(package.commands))
+        )
+    task, attempts = _task(package, dataset, say), list[EgressAttempt]()
+    before = _commands(sandboxes.image(task.environment), sandboxes, dataset)
     pinned = {"pypi": f"{package.package}=={package.version}", "npm": f"{package.package}@{package.version}"}
     words = INSTALL[package.source].format(shlex.quote(pinned[package.source]))
     with ExitStack() as stack:
+        stack.enter_context(breaking("entry"))
         empty = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         side = stack.enter_context(install(task, words, (empty, "/workspace"), sandboxes, attempts))
         if side.image is None:
             raise rejected("entry", f"it cannot be installed: {side.output.strip()[-_QUOTED:]}")
-        before = _commands(sandboxes.image(task.environment), sandboxes, dataset)
         added = sorted(_commands(side.image, sandboxes, dataset) - before)
-        found = command or match(added, name)
+        found = _chosen(package, added, command)
         _check_help(found, side.image, sandboxes, dataset)
     return Entry(command=found, added=tuple(added), egress=tuple(attempts))
 
 
-def _task(package: Package, dataset: CliToolBench) -> Task:
+def _chosen(package: Package, added: Collection[str], wanted: str) -> str:
+    """Return the wanted command, or the one that matches the package's name.
+
+    Only the package's own commands count: what else was added belongs to packages that it requires. Raises
+    `RejectedError`.
+    """
+    own = sorted({*added} & {*package.commands})
+    if wanted and wanted not in own:
+        raise rejected(
+            "entry", f"{package.package} adds no command {wanted!r}; it adds {', '.join(own) or 'none'}."
+        )
+    return wanted or match(own, package.package.rpartition("/")[2])
+
+
+def _task(package: Package, dataset: CliToolBench, say: Say) -> Task:
     """Return a task in whose image the package is installed, with its index in reach."""
     language = LANGUAGES[package.source]
-    place = context(dataset.images, language, dataset.verifier.cache)
+    # On a machine that names no index, the image's own client does, and this may be the first use of it.
+    place = fetch_context(dataset.images, language, dataset.verifier.cache, say)
     index = find(language, dataset.indexes.get(language, ()), place)
     environment = opened(dataset.environment(language), language, index)
     return Task(

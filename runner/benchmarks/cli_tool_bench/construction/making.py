@@ -150,7 +150,7 @@ class Making:
         """Return the published command. Raises `RejectedError` if none is found."""
         recipe, shop = self.recipe, self.shop
         if not recipe.command:
-            look = partial(find_entry, package, shop.dataset, shop.sandboxes)
+            look = partial(find_entry, package, shop.dataset, shop.sandboxes, shop.say)
             return self.steps.get("entry", [package.digest, package.requires], Entry, look).command
         if recipe.command not in package.commands and not recipe.entry:
             known = ", ".join(sorted(package.commands)) or "none"

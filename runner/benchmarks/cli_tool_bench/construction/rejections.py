@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Literal
 
 from pydantic import Field
 
-from runner.errors import TaskError
+from runner.errors import ProgramError, SpoiledMachine, TaskError, VerifierError
 from runner.records import Record
 
 Step = Literal["candidate", "entry", "schema", "classes", "generator", "golden", "prompt", "acceptance"]
@@ -32,3 +34,12 @@ class RejectedError(TaskError):
 def rejected(step: Step, reason: str) -> RejectedError:
     """Return the exception for a step and its reason; a reason that is too long loses its end."""
     return RejectedError(Rejection(step=step, reason=reason[:2_000]))
+
+
+@contextmanager
+def breaking(step: Step) -> Iterator[None]:
+    """Reject the tool that breaks its own machine in this block, or cannot be installed or judged there."""
+    try:
+        yield
+    except (SpoiledMachine, ProgramError, VerifierError) as error:
+        raise rejected(step, str(error)) from error
