@@ -33,7 +33,9 @@ def npm_packages(wanted: Sequence[tuple[str, str, str, Path]], javascript: Path)
         names = [
             f"{packages.npm_name(name)}@{packages.npm_version(version)}" for name, version, _, _ in wanted
         ]
-        files = run_client([*npm, "pack", "--silent", "--ignore-scripts", "--", *names], folder).split()
+        files = run_client(
+            [*npm, "pack", "--loglevel=error", "--ignore-scripts", "--", *names], folder
+        ).split()
         for (name, _, integrity, into), file in zip(wanted, files, strict=True):
             packed = Path(folder, file)
             found = base64.b64encode(hashlib.sha512(packed.read_bytes()).digest()).decode()
@@ -80,7 +82,8 @@ def run_client(
     authorities = os.environ.get("SSL_CERT_FILE")
     env = {"NODE_EXTRA_CA_CERTS": authorities} if authorities else {}
     env |= {**os.environ, **(settings or {})}
-    shown = f"`{' '.join(command[:4])} ..`"
+    words = (Path(word).name if word.startswith("/") else word for word in command[:4])
+    shown = f"`{' '.join(words)} ..`"
     try:
         done = subprocess.run(
             command,
