@@ -101,12 +101,6 @@ def unroll(schema: Schema, cap: int, exclude: Mapping[str, str] | None = None) -
     return Unrolled(classes=tuple(found[:cap]), dropped=dropped, excluded=tuple(excluded))
 
 
-def describe(command_class: CommandClass) -> str:
-    """Return one line that says what a class exercises."""
-    words = " ".join((*command_class.words, *command_class.exercised))
-    return f"{command_class.name}: `{words}` - {command_class.description}"
-
-
 class _Wanted(Record):
     """A class before its parameters are completed and its name is made unique."""
 

@@ -56,6 +56,10 @@ class Curation:
         try:
             found = self._completed(candidate)
             self.filters.check(found)
+            if found.category is None:  # before anything is installed
+                raise rejected(
+                    "candidate", "category: none is said; fill in the column with one of the nine domains."
+                )
             reached = "metadata"
             command = self._entry(found)
             reached = "entry"
@@ -99,10 +103,6 @@ class Curation:
 
     def _recipe(self, candidate: Candidate, command: str) -> Path:
         """Return the folder of the candidate's task, whose recipe is written if it is new. Raises `RejectedError`."""
-        if candidate.category is None:
-            raise rejected(
-                "entry", "category: none is said; fill in the column with one of the nine domains."
-            )
         folder = self.path / (candidate.tool or made_up_name(candidate.name))
         if not (folder / FOLDER / FILE).is_file():
             wanted = candidate.model_dump(include={"source", "package", "version", "license", "category"})

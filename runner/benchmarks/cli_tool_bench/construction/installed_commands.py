@@ -67,7 +67,7 @@ def find_entry(
         empty = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         side = stack.enter_context(install(task, words, (empty, "/workspace"), sandboxes, attempts))
         if side.image is None:
-            raise rejected("entry", f"it cannot be installed: {side.output.strip()[-_QUOTED:]}")
+            raise rejected("entry", f"installation: it failed: {side.output.strip()[-_QUOTED:]}")
         added = sorted(_commands(side.image, sandboxes, dataset) - before)
         found = _chosen(package, added, command)
         _check_help(found, side.image, sandboxes, dataset)
@@ -83,7 +83,8 @@ def _chosen(package: Package, added: Collection[str], wanted: str) -> str:
     own = sorted({*added} & {*package.commands})
     if wanted and wanted not in own:
         raise rejected(
-            "entry", f"{package.package} adds no command {wanted!r}; it adds {', '.join(own) or 'none'}."
+            "entry",
+            f"other command: {package.package} adds no {wanted!r}; it adds {', '.join(own) or 'none'}.",
         )
     return wanted or match(own, package.package.rpartition("/")[2])
 
@@ -116,4 +117,4 @@ def _check_help(command: str, image: Image, sandboxes: SandboxProvider, dataset:
     if not is_help(result):
         ending = f"exit code {result.exit_code}" if result.ended == "exited" else result.ended
         shown = (result.stdout or result.stderr).strip()[:_QUOTED]
-        raise rejected("entry", f"`{command} --help` prints no usage ({ending}): {shown}")
+        raise rejected("entry", f"help: `{command} --help` prints no usage ({ending}): {shown}")

@@ -20,7 +20,8 @@ class Rejection(Record):
 
     step: Step
     reason: str = Field(min_length=1, max_length=2_000)
-    """One sentence that says what is wrong and, where there is something, what to do."""
+    """One sentence that says what is wrong and, where there is something, what to do. Funnels count by its beginning up
+    to a colon."""
 
 
 class RejectedError(TaskError):
@@ -42,4 +43,4 @@ def breaking(step: Step) -> Iterator[None]:
     try:
         yield
     except (SpoiledMachine, ProgramError, VerifierError) as error:
-        raise rejected(step, str(error)) from error
+        raise rejected(step, f"machine: {error}") from error

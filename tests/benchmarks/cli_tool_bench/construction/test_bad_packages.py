@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -62,17 +62,17 @@ def _refused(package: Callable[[], Package]) -> str:
     return str(refused.value)
 
 
-def _wheel(root: Path, requires: tuple[str, ...] = (), **files: str) -> None:
+def _wheel(root: Path, files: Mapping[str, str], requires: tuple[str, ...] = ()) -> None:
     publish_wheel(root, "bad", "1.0", {**tool_files("bad", "1.0", CODE, {"bad": "main"}, requires), **files})
 
 
 def _needs_an_sdist(root: Path) -> None:
-    _wheel(root, requires=("worse==1.0",))
+    _wheel(root, {}, ("worse==1.0",))
     publish_sdist(root, "worse", "1.0", {"setup.py": SETUP.format(trace=str(root / TRACE))})
 
 
 def _not_a_zip(root: Path) -> None:
-    _wheel(root)
+    _wheel(root, {})
     (root / "bad" / "index.html").unlink()
     file = root / "bad" / "bad-1.0-py3-none-any.whl"
     file.write_bytes(b"odd")
@@ -85,17 +85,17 @@ WHEELS: dict[str, tuple[Callable[[Path], None], str]] = {
         "no wheel for every machine",
     ),
     "needs one that runs code": (_needs_an_sdist, "uv pip compile .*failed"),
-    "no command": (lambda root: _wheel(root, **{f"{ABOUT}/entry_points.txt": ""}), "declares no command"),
+    "no command": (lambda root: _wheel(root, {f"{ABOUT}/entry_points.txt": ""}), "declares no command"),
     "unreadable commands": (
-        lambda root: _wheel(root, **{f"{ABOUT}/entry_points.txt": "bad = bad:main"}),
+        lambda root: _wheel(root, {f"{ABOUT}/entry_points.txt": "bad = bad:main"}),
         "entry_points.txt of the wheel cannot be read",
     ),
     "a command that is code": (
-        lambda root: _wheel(root, **{f"{ABOUT}/entry_points.txt": "[console_scripts]\nbad = bad:f(1)"}),
+        lambda root: _wheel(root, {f"{ABOUT}/entry_points.txt": "[console_scripts]\nbad = bad:f(1)"}),
         "is not a MODULE:FUNCTION",
     ),
-    "leaves its folder": (lambda root: _wheel(root, **{"../../../evil.py": CODE}), "evil"),
-    "a bomb": (lambda root: _wheel(root, **{"zeros.py": "0" * (70 << 20)}), "it holds more than"),
+    "leaves its folder": (lambda root: _wheel(root, {"../../../evil.py": CODE}), "evil"),
+    "a bomb": (lambda root: _wheel(root, {"zeros.py": "0" * (70 << 20)}), "it holds more than"),
     "no archive": (_not_a_zip, "bad"),
     "absent": (lambda _: None, "uv lock .*failed"),
 }
