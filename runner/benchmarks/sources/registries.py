@@ -74,6 +74,7 @@ def reference(package: Package, command: str, tool: str) -> Reference:
     try:
         return Reference(
             source=package.source,
+            registry=package.registry,
             package=package.path or package.package,
             version=package.version,
             digest=package.digest,

@@ -21,6 +21,6 @@ def token_of(**texts: str) -> str:
     return hashlib.sha256(json.dumps(texts, sort_keys=True).encode()).hexdigest()[:32]
 
 
-def fenced(token: str, **texts: str) -> str:
+def enclosed(token: str, **texts: str) -> str:
     """Return texts, each between two lines with its name and the token."""
     return "\n".join(f"BEGIN {name} {token}\n{text}\nEND {name} {token}" for name, text in texts.items())

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from runner.benchmarks.cli_tool_bench.construction.answers import Question
 from runner.benchmarks.cli_tool_bench.construction.classes import CommandClass
 from runner.benchmarks.cli_tool_bench.construction.drawing import LIBRARY
-from runner.benchmarks.cli_tool_bench.construction.fences import RULE, fenced, token_of
+from runner.benchmarks.cli_tool_bench.construction.fences import RULE, enclosed, token_of
 
 LONGEST_README = 20_000
 LONGEST_HELP = 60_000
@@ -60,7 +60,7 @@ def schema_question(readme: str, pages: Mapping[str, str]) -> Question:
         file="schema.json",
         step="schema",
         instruction=SCHEMA.format(fenced=RULE.format(token=token)),
-        material=fenced(token, **texts),
+        material=enclosed(token, **texts),
     )
 
 
@@ -72,7 +72,7 @@ def context_question(tool: str, readme: str, pages: Mapping[str, str]) -> Questi
         file="context.md",
         step="prompt",
         instruction=CONTEXT.format(tool=tool, fenced=RULE.format(token=token)),
-        material=fenced(token, **texts),
+        material=enclosed(token, **texts),
     )
 
 
@@ -94,7 +94,7 @@ def generator_question(tool: str, wanted: CommandClass, readme: str, pages: Mapp
         file=f"generators/{wanted.name}.py",
         step="generator",
         instruction=instruction,
-        material=fenced(token, **texts),
+        material=enclosed(token, **texts),
     )
 
 
