@@ -6,6 +6,7 @@ is installed. A Go module is compiled from its source instead, and adds what its
 
 from __future__ import annotations
 
+import re
 import shlex
 import tempfile
 from contextlib import ExitStack
@@ -55,7 +56,9 @@ def find_entry(
     Raises `RejectedError` if the package cannot be installed or no command fits, `ConfigError`, and `EngineError`.
     """
     if not package.commands:
-        reason = f"{package.package} {package.version} declares no command, so it is no command-line tool."
+        reason = (
+            f"no command: {package.package} {package.version} declares none, so it is no command-line tool."
+        )
         raise rejected("entry", f"{reason} If one of its modules is a command, name it (entry=).")
     if package.source not in INSTALL:
         return Entry(
@@ -89,7 +92,13 @@ def _chosen(package: Package, added: Collection[str], wanted: str) -> str:
             "entry",
             f"other command: {package.package} adds no {wanted!r}; it adds {', '.join(own) or 'none'}.",
         )
-    return wanted or match(own, package.package.rpartition("/")[2])
+    return wanted or match(own, _repository(package.package))
+
+
+def _repository(package: str) -> str:
+    """Return the last part of a package's path that is a name; that of a Go module may be its version, `v2`."""
+    *_, owner, name = ["", *package.split("/")]
+    return owner if owner and re.fullmatch(r"v[0-9]+", name) else name
 
 
 def _task(package: Package, dataset: CliToolBench, say: Say) -> Task:

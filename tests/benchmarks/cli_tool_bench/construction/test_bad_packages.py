@@ -85,7 +85,6 @@ WHEELS: dict[str, tuple[Callable[[Path], None], str]] = {
         "no wheel for every machine",
     ),
     "needs one that runs code": (_needs_an_sdist, "uv pip compile .*failed"),
-    "no command": (lambda root: _wheel(root, {f"{ABOUT}/entry_points.txt": ""}), "declares no command"),
     "unreadable commands": (
         lambda root: _wheel(root, {f"{ABOUT}/entry_points.txt": "bad = bad:main"}),
         "entry_points.txt of the wheel cannot be read",
@@ -121,7 +120,6 @@ NPM: dict[str, tuple[dict[str, Any], dict[str, str], str]] = {
         {},
         "node_modules/worse has machine code or a script at its installation",
     ),
-    "no command": ({"bin": ["cli.js"]}, {}, "declares no command"),
     "a command elsewhere": ({"bin": {"bad": "../../../bin/sh"}}, {}, "is not a relative path"),
     "unreadable": ({}, {"package.json": "{"}, "has no package.json that can be read"),
     "of another form": ({}, {"package.json": "[]"}, "is not an object"),

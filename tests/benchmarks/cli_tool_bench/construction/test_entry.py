@@ -95,3 +95,26 @@ def test_the_order_of_the_executables_does_not_matter(added: list[str], reposito
         except RejectedError as error:
             outcomes.append(str(error))
     assert outcomes[0] == outcomes[1]
+
+
+def _package(name: str, **fields: object) -> Package:
+    return Package.model_validate(
+        {"source": "go", "package": name, "version": "1.0", "digest": "sha256:0", "lines": 1, "files": 1}
+        | fields
+    )
+
+
+def _found(package: Package, tmp_path: Path) -> str:
+    return find_entry(package, tool_dataset(tmp_path, tmp_path), DockerSandboxes(), print).command
+
+
+def test_a_package_without_a_command_is_refused_before_it_is_installed(tmp_path: Path) -> None:
+    package = _package("six", source="pypi", commands={})
+    with pytest.raises(RejectedError, match=r"no command: six 1\.0 declares none"):
+        _found(package, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["example.test/owner/tally", "example.test/owner/tally/v2", "tally", "v2"])
+def test_the_version_in_a_modules_path_is_not_its_name(name: str, tmp_path: Path) -> None:
+    other = "v2" if name == "v2" else "tally"
+    assert _found(_package(name, commands={other: ".", "unlike": "cmd/unlike"}), tmp_path) == other
