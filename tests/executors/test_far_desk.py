@@ -133,6 +133,8 @@ def test_a_record_is_taken_once_and_only_of_a_try_that_began(desk: Desk, tmp_pat
                 store.write(record)
             folder, _ = store.begin(key)
             (folder / "agent.stdout").write_text("said")
+            (folder / "again").mkdir()
+            (folder / "again" / "x").write_text("y")
             store.write(record)
             assert not line.ask("write", record, b"").result(), "twice is once"
 
@@ -141,7 +143,23 @@ def test_a_record_is_taken_once_and_only_of_a_try_that_began(desk: Desk, tmp_pat
     connected(desk, work)
     assert desk.store.read(key) == record
     assert (desk.store.folder(key) / "agent.stdout").read_text() == "said"
-    assert not (desk.store.folder(key) / ".arriving").exists()
+    assert (desk.store.folder(key) / "again" / "x").read_text() == "y"
+    assert not list(desk.store.folder(key).glob(".arriving*"))
+
+
+def test_a_trial_that_left_nothing_but_its_record_arrives_too(desk: Desk, tmp_path: Path) -> None:
+    key = desk.plan.todo[0].key
+
+    async def work(line: Line, _: Window) -> None:
+        def crew() -> None:
+            store = FarStore(line, tmp_path / "node", lambda packed: packed)
+            store.begin(key)
+            store.write(trial_record(key))
+
+        await asyncio.to_thread(crew)
+
+    connected(desk, work)
+    assert desk.store.read(key) == trial_record(key)
 
 
 def test_a_place_of_a_lost_crew_is_free_again(desk: Desk) -> None:

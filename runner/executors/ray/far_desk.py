@@ -6,11 +6,13 @@ import asyncio
 import io
 import shutil
 import tarfile
+import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from runner.archives import unpack
 from runner.errors import GatewayError, OutputsError
 from runner.gateway.account import Entry
 from runner.gateway.call_limits import Gates
@@ -134,21 +136,26 @@ class FarDisplay:
 
 
 def _packed(folder: Path) -> bytes:
-    """Return the content of a folder as a tar file."""
+    """Return the content of a folder as a tar file; nothing for an empty one."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as tar:
         for path in sorted(folder.iterdir()):
             tar.add(path, path.name)
-    return packed.getvalue()
+    return packed.getvalue() if any(folder.iterdir()) else b""
 
 
-def unpack(packed: bytes, folder: Path) -> None:
-    """Put the content of a packed folder in the place of what the desk noted there, each file at once."""
-    arriving = folder / ".arriving"
-    with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
-        tar.extractall(arriving, filter="data")
-    for path in arriving.iterdir():
-        path.rename(folder / path.name)
-    arriving.rmdir()
+def take_in(packed: bytes, folder: Path) -> None:
+    """Put the content of a packed folder in the place of what the desk noted there, each file at once.
+
+    Raises `OSError`, and `ConfigError` for what no crew packs.
+    """
+    if not packed:
+        return
+    with tempfile.TemporaryDirectory(prefix=".arriving-", dir=folder) as name:
+        archive, arriving = Path(name) / "packed.tar", Path(name) / "files"
+        archive.write_bytes(packed)
+        unpack(archive, arriving)
+        for path in arriving.iterdir():
+            path.rename(folder / path.name)
     for noted in folder.glob(f"*{SENT}"):
         noted.unlink()

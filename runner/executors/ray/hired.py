@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import ray
-from ray.exceptions import RayError
+from ray.exceptions import RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from runner.errors import OutputsError
@@ -69,7 +69,10 @@ class HiredCrew:
 
     async def open(self, kit: Kit, secrets: Secrets) -> str:
         """See `NodeCrew.open`."""
-        return await self._called(self._actor.open.remote(kit, secrets), "")
+        try:
+            return await self._called(self._actor.open.remote(kit, secrets), "")
+        except RayTaskError as error:
+            return f"Node {self.host} takes no trials: unexpected {str(error).strip()[-1000:]}"
 
     async def search(self, addresses: Sequence[Address], known: dict[str, bytes]) -> dict[str, bytes] | None:
         """See `NodeCrew.search`. Return None if the crew is lost."""
@@ -127,6 +130,9 @@ class HiredCrew:
     async def _run(self, trial: PlannedTrial, future: Future[TrialRecord]) -> None:
         try:
             ended: Ended = await _awaited(self._actor.run.remote(address_of(trial)))
+        except RayTaskError as error:  # a bug, which ends the sweep as it does with threads
+            self._end(future, error)
+            return
         except RayError:
             return  # `serve` finds out the same, and `give_up` ends the trial
         if ended.record:
@@ -148,9 +154,14 @@ class HiredCrew:
         self._actor.answer.remote(answers)
 
     async def _called(self, reference: Any, otherwise: T) -> Any | T:
-        """Return the result of a call; `otherwise` if the crew is lost, which `serve` finds out too."""
+        """Return the result of a call; `otherwise` if the crew is lost, which `serve` finds out too.
+
+        Raises `RayTaskError` for a bug.
+        """
         try:
             return await _awaited(reference)
+        except RayTaskError:
+            raise
         except RayError:
             return otherwise
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from ray.exceptions import RayError
 
-from runner.errors import OutputsError
-from runner.executors.ray.far_desk import unpack
+from runner.errors import ConfigError
+from runner.executors.ray.far_desk import take_in
 from runner.executors.ray.messages import Answer, Message
 from runner.files import no_room
 from runner.records.trial_files import SENT
@@ -76,7 +76,7 @@ class Window:
         """Answer a question once its work is done."""
         try:
             self._reply(Answer(number, await work))
-        except OutputsError as error:
+        except ConfigError as error:  # `OutputsError` among them
             self._reply(Answer(number, None, str(error)))
         except OSError as error:
             self._reply(Answer(number, None, str(no_room(self._desk.store.outputs, error))))
@@ -131,7 +131,7 @@ class Window:
         return True
 
     def _keep(self, record: TrialRecord, packed: bytes, folder: Path) -> None:
-        unpack(packed, folder)
+        take_in(packed, folder)
         self._desk.store.write(record)
 
     # --- news ---
