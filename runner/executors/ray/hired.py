@@ -69,10 +69,7 @@ class HiredCrew:
 
     async def open(self, kit: Kit, secrets: Secrets) -> str:
         """See `NodeCrew.open`."""
-        try:
-            return await self._called(self._actor.open.remote(kit, secrets), "")
-        except RayTaskError as error:
-            return f"Node {self.host} takes no trials: unexpected {str(error).strip()[-1000:]}"
+        return await self._called(self._actor.open.remote(kit, secrets), "")
 
     async def search(self, addresses: Sequence[Address], known: dict[str, bytes]) -> dict[str, bytes] | None:
         """See `NodeCrew.search`. Return None if the crew is lost."""

@@ -11,6 +11,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, Self
 
 import ray
+from ray.exceptions import RayTaskError
 
 from runner.errors import EngineError
 from runner.executors.crew import Crew, CrewLost, CrewRefused
@@ -140,16 +141,23 @@ class RayTeam:
 
     async def _open(self, crew: HiredCrew) -> None:
         width = self._kit.width or crew.width
-        wrong = await crew.open(self._kit.model_copy(update={"width": width}), self._secrets)
+        try:
+            wrong = await crew.open(self._kit.model_copy(update={"width": width}), self._secrets)
+            if not wrong:
+                await self._search(crew)
+        except RayTaskError as error:  # a bug, or an engine that failed at the search
+            wrong = f"Node {crew.host} takes no trials: unexpected {str(error).strip()[-1000:]}"
         if wrong:
             self._retire(crew.node, wrong)
-            return
+        crew.ready = not wrong
+
+    async def _search(self, crew: HiredCrew) -> None:
+        """Let a crew look for answers in reach, unless another one has done so."""
         async with self._searching:
             if self._found is None:
                 cache = self._desk.store.cache
                 known = {path.name: path.read_bytes() for path in cache.glob("*.json")}
                 self._found = await crew.search(self._concerned, known)
-        crew.ready = True
 
     def _keep(self, found: dict[str, bytes]) -> None:
         """Keep the findings of the first crew, and apply them."""
