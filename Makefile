@@ -45,8 +45,9 @@ smoke-llm: venv ## run a tiny real language model behind the gateway, to see tha
 docs: venv   ## build the documentation site in .cache/site; fails on a broken link
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
-pictures: run browser ## make the pictures in docs/ from the quickstart sweep
+pictures: run browser ## make the pictures in docs/ from the quickstart sweep and from a funnel of candidates
 	$(BIN)/python docs/make_pictures.py outputs/quickstart
+	$(BIN)/python docs/make_funnel.py
 
 setup: venv docker ## install the virtual environment, Docker Engine, base image and agent bundles
 	$(BIN)/python -m runner job=setup experiment=quickstart model=scripted_careful
