@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from runner.benchmarks.cli_tool_bench.construction import drawing, golden
 from runner.benchmarks.cli_tool_bench.dataset import ToolTask
 from runner.benchmarks.sources.task_toml import read_toml
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
@@ -50,7 +51,7 @@ def boundary(draw):
 def error(draw):
     return Case(f"{draw.tool} COMMAND {draw.word()}.{draw.integer()}")
 """
-LOOPS = "while True:\n    pass\n\ndef common(draw): pass\ndef boundary(draw): pass\ndef error(draw): pass\n"
+LEAVES = "raise SystemExit(0)\n\ndef common(draw): pass\ndef boundary(draw): pass\ndef error(draw): pass\n"
 NOT_THERE = GENERATOR.replace("COMMAND", "explode")
 
 
@@ -71,6 +72,10 @@ RECIPE_WORD = (
 
 @pytest.fixture
 def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
+    """Call the command line. Classes are small: `test_looks.py` has one of fifty cases, and every case takes its time."""
+    for name, number in {"CASES": 10, "FEWEST": 8, "AT_ONCE": 12}.items():
+        monkeypatch.setattr(golden, name, number)
+    monkeypatch.setattr(drawing, "DRAWS", 24)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OPENAI_API_KEY", "k-0123456789")
     return Cli(tmp_path / "outputs", monkeypatch, capsys)
@@ -101,7 +106,7 @@ def test_a_model_writes_a_task_whose_recording_gives_the_same_bytes(cli: Cli, tm
     answers = (
         _say("Sure, here is the schema you asked for."),
         GOOD[0],
-        _say(f"```python\n{LOOPS}```"),
+        _say(f"```python\n{LEAVES}```"),
         _say(NOT_THERE),
         *GOOD[1:],
         LAST,
@@ -115,7 +120,7 @@ def test_a_model_writes_a_task_whose_recording_gives_the_same_bytes(cli: Cli, tm
         assert len(fake.requests) == len(answers)  # nothing is paid for twice
         first, *_ = fake.requests
         assert first["temperature"] == 0
-    assert "2 classes, 100 cases; oracle 1, nop 0" in made.out
+    assert "2 classes, 20 cases; oracle 1, nop 0" in made.out
     assert "; 0.0140 USD" in made.out
     folder = tmp_path / "tasks" / "verlore"
     tool = read_toml(folder / "task.toml", ToolTask)
