@@ -42,7 +42,7 @@ from runner.sweeps.cells import NO_MODEL, Cell
 from runner.sweeps.plan import Plan, make_plan
 from runner.sweeps.yaml_files import read_yaml
 from tests.agents.trials import AGENTS, shipped
-from tests.support.shipped_tools import BY_HAND, SHIPPED, TOOLS, some_made
+from tests.support.shipped_tools import SHIPPED, SOME_BY_HAND, TOOLS, some_made
 from tests.support.tool_task_factory import make_tool_task, tool_dataset
 
 LIBRARY = '''\
@@ -668,9 +668,9 @@ REQUIRING = Reference(
 """A tool that no agent carries. It requires a package that some do."""
 UPSTREAM = sorted(path.parent for path in (ROOT / "tasks" / "nl2repo" / "sources").glob("*/source.yaml"))
 """Folders of the libraries that NL2Repo tasks ask for."""
-SEARCHED = sorted([*BY_HAND, *some_made(lambda name: not TOOLS[name].reference.requires)])
-"""Shipped tasks whose references are searched for: of the made ones, one of each language, with requirements if one
-has them. ASSAY_EVERY_CASE in the environment has them all searched."""
+SEARCHED = sorted([*SOME_BY_HAND, *some_made(lambda name: not TOOLS[name].reference.requires)])
+"""Shipped tasks whose references are searched for: one of each language that was written by hand, and a made one, with
+requirements if one has them. ASSAY_EVERY_CASE in the environment has them all searched."""
 
 
 @pytest.fixture(scope="module")

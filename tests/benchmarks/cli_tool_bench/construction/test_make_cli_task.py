@@ -72,7 +72,7 @@ RECIPE_WORD = (
 
 @pytest.fixture
 def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
-    """Call the command line. Classes are small: `test_looks.py` has one of fifty cases, and every case takes its time."""
+    """Call the command line, with classes of ten cases: `test_looks.py` has one of fifty, which takes its time."""
     for name, number in {"CASES": 10, "FEWEST": 8, "AT_ONCE": 12}.items():
         monkeypatch.setattr(golden, name, number)
     monkeypatch.setattr(drawing, "DRAWS", 24)
