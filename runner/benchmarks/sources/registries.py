@@ -53,6 +53,7 @@ def reference(package: Package, command: str, tool: str) -> Reference:
         raise TaskError(f"{tool!r} is the published name: give the task's tool another one.")
     return Reference(
         source=package.source,
+        registry=package.registry,
         package=package.path or package.package,
         version=package.version,
         digest=package.digest,

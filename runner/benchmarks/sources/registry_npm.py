@@ -35,7 +35,7 @@ SCRIPTS = ("preinstall", "install", "postinstall")
 
 
 def look_up(name: str, version: str, javascript: Path) -> Package:
-    """Return a package with a command that needs no scripts and no machine code.
+    """Return a package that needs no scripts and no machine code.
 
     Raises `TaskError` for others, and `FetchError`.
     """
@@ -46,10 +46,8 @@ def look_up(name: str, version: str, javascript: Path) -> Package:
         code = Path(folder, "code")
         npm_package(name, version, answer["dist"]["integrity"], javascript, code)
         about = package_json(code)
-        _check_scripts(about, code)
-        commands = _commands(name, about.get("bin"))
-        if not commands:
-            raise TaskError(f"{name} {version} declares no command, so it is no command-line tool.")
+        check_scripts(about, code)
+        commands = commands_of(name, about.get("bin"))
         locked = Path(folder, "locked")
         locked.mkdir()
         return Package(
@@ -57,16 +55,16 @@ def look_up(name: str, version: str, javascript: Path) -> Package:
             package=name,
             version=version,
             digest=answer["dist"]["integrity"],
-            requires=_requires(about, npm, locked),
+            requires=required_by(about, npm, locked),
             commands=commands,
             build_files=build_files(code),
             readme=readme(code),
-            **_described(about, answer.get("maintainers") or ()),
+            **described_by(about, answer.get("maintainers") or ()),
             **measures(code, "javascript"),
         )
 
 
-def _check_scripts(about: Mapping[str, Any], code: Path) -> None:
+def check_scripts(about: Mapping[str, Any], code: Path) -> None:
     """Raise `TaskError` for a package that npm builds, or that runs something of its own, when it is installed."""
     run = [name for name in SCRIPTS if name in (about.get("scripts") or {})]
     if run or (code / "binding.gyp").is_file():
@@ -74,15 +72,16 @@ def _check_scripts(about: Mapping[str, Any], code: Path) -> None:
         raise TaskError(f"{about.get('name')} needs {what}, and none runs here.")
 
 
-def _commands(name: str, declared: Any) -> dict[str, str]:
+def commands_of(name: str, declared: Any) -> dict[str, str]:
     """Return the commands that the field `bin` declares: a path, or paths by name."""
     if isinstance(declared, str):
         declared = {name.rpartition("/")[2]: declared}
-    return {key: str(PurePosixPath(path)) for key, path in (declared or {}).items()}
+    named = declared if isinstance(declared, dict) else {}
+    return {key: str(PurePosixPath(path)) for key, path in named.items() if isinstance(path, str)}
 
 
-def _requires(about: Mapping[str, Any], npm: list[str], folder: Path) -> tuple[str, ...]:
-    """Return the lines of `Reference.requires` that npm resolves for a package."""
+def required_by(about: Mapping[str, Any], npm: list[str], folder: Path) -> tuple[str, ...]:
+    """Return the lines of `Reference.requires` that npm resolves for a package. A lock in `folder` is respected."""
     described = {key: about[key] for key in RESOLVED if key in about}
     (folder / "package.json").write_text(json.dumps(described))
     run_client([*npm, "install", "--package-lock-only", "--ignore-scripts", "--no-audit"], str(folder))
@@ -125,7 +124,7 @@ def _runs_on_linux(entry: Mapping[str, Any]) -> bool:
     return allows("os", "linux") and allows("cpu", "x64", "arm64")
 
 
-def _described(about: Mapping[str, Any], maintainers: Any) -> dict[str, Any]:
+def described_by(about: Mapping[str, Any], maintainers: Any) -> dict[str, Any]:
     """Return the fields of a package that its package.json and the registry give."""
     listed = [about.get("author"), *_list(about.get("contributors")), *_list(about.get("maintainers"))]
     found = people(_person(entry) for entry in [*listed, *_list(maintainers)] if entry)

@@ -172,6 +172,20 @@ class Answers:
         write_atomically(self.folder / PROVENANCE, (json.dumps(content, indent=1) + "\n").encode())
 
 
+def fenced(answer: str) -> tuple[str, str]:
+    """Return the label and the text of the fenced block in an answer, such as `python`; two empty texts for none.
+
+    Models often put a sentence before a block, or behind it. The block ends at the last fence, because what is fenced
+    may hold fences of its own.
+    """
+    lines = answer.split("\n")
+    fences = [number for number, line in enumerate(lines) if line.lstrip().startswith("```")]
+    if len(fences) < 2:  # noqa: PLR2004 - where it begins, and where it ends
+        return "", ""
+    first, last = fences[0], fences[-1]
+    return lines[first].strip().lstrip("`").strip().lower(), "\n".join(lines[first + 1 : last]) + "\n"
+
+
 def _small_text(file: Path) -> str:
     if file.stat().st_size > MOST_BYTES:
         raise ValueError(f"it has more than {MOST_BYTES} bytes")

@@ -49,6 +49,9 @@ def find_entry(
 
     Raises `RejectedError` if the package cannot be installed or no command fits, `ConfigError`, and `EngineError`.
     """
+    if not package.commands:
+        reason = f"{package.package} {package.version} declares no command, so it is no command-line tool."
+        raise rejected("entry", f"{reason} If one of its modules is a command, name it (entry=).")
     name = package.package.rpartition("/")[2]
     if package.source not in INSTALL:
         return Entry(command=command or match(package.commands, name), added=tuple(sorted(package.commands)))

@@ -8,6 +8,7 @@ task's first trial therefore finds them.
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import cached_property, partial
@@ -18,7 +19,7 @@ from runner.benchmarks.cli_tool_bench.construction import moved_clock
 from runner.benchmarks.cli_tool_bench.construction.recipe import INSTALL
 from runner.benchmarks.cli_tool_bench.construction.rejections import rejected
 from runner.benchmarks.cli_tool_bench.installation import Installed, install
-from runner.benchmarks.sources.references import identity
+from runner.benchmarks.sources.references import CHECKOUT, identity
 from runner.benchmarks.sources.task_toml import table
 from runner.records import Image
 from runner.records.cases import Case, CaseResult, CaseSide
@@ -44,8 +45,8 @@ class ReferenceMachine:
         sandboxes: SandboxProvider,
         work: Path,
     ) -> None:
-        """`work` is the folder of the draft."""
-        self._recipe, self._reference, self._sandboxes = recipe, reference, sandboxes
+        """`work` is the folder of the draft, and of the packed files of a checkout."""
+        self._recipe, self._reference, self._sandboxes, self._work = recipe, reference, sandboxes, work
         self._dataset = dataset.model_copy(update={"root": work / "draft", "include": ()})
         self._stack = ExitStack()
 
@@ -61,6 +62,8 @@ class ReferenceMachine:
         (folder / "instruction.md").write_text(f"The command-line tool `{recipe.tool}`.\n", "utf-8")
         draft = {"class": "DRAFT", "command": f"{recipe.tool} --help"}
         (folder / "cases.jsonl").write_text(json.dumps(draft) + "\n", "utf-8")
+        if self._reference.source == "checkout":
+            shutil.copyfile(self._work / CHECKOUT, folder / CHECKOUT)
         self._dataset.prepare(say)
 
     @property

@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from runner.benchmarks.cli_tool_bench.construction import drawing, golden
 from runner.benchmarks.cli_tool_bench.dataset import ToolTask
 from runner.benchmarks.sources.task_toml import read_toml
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import Usage
 from tests.support.sweeps import Cli
 
-pytestmark = pytest.mark.docker
+pytestmark = [pytest.mark.docker, pytest.mark.usefixtures("_small_classes")]
 
 USAGE = Usage(input_tokens=1000, output_tokens=100)
 """Costs 0.002 USD at the prices below."""
@@ -68,17 +67,6 @@ LAST = _say(CONTEXT)
 RECIPE_WORD = (
     "job.recipe={" + ", ".join(f"{key}: {json.dumps(value)}" for key, value in RECIPE.items()) + ", cap: 2}"
 )
-
-
-@pytest.fixture
-def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
-    """Call the command line, with classes of ten cases: `test_looks.py` has one of fifty, which takes its time."""
-    for name, number in {"CASES": 10, "FEWEST": 8, "AT_ONCE": 12}.items():
-        monkeypatch.setattr(golden, name, number)
-    monkeypatch.setattr(drawing, "DRAWS", 24)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("OPENAI_API_KEY", "k-0123456789")
-    return Cli(tmp_path / "outputs", monkeypatch, capsys)
 
 
 def _words(path: Path, *others: str) -> tuple[str, ...]:
