@@ -42,9 +42,9 @@ def look_up(name: str, version: str, javascript: Path) -> Package:
     npm = [str(javascript / NODE), str(javascript / NPM)]
     with tempfile.TemporaryDirectory() as folder:
         wanted = f"{packages.npm_name(name)}@{packages.npm_version(version)}"
-        answer = json.loads(run_client([*npm, "view", "--json", "--", wanted], folder))
-        code = Path(folder, "code")
-        npm_package(name, version, answer["dist"]["integrity"], javascript, code)
+        answer = _viewed(run_client([*npm, "view", "--json", "--", wanted], folder), wanted)
+        code, integrity = Path(folder, "code"), answer["dist"]["integrity"]
+        npm_package(name, version, integrity, javascript, code)
         about = package_json(code)
         check_scripts(about, code)
         commands = commands_of(name, about.get("bin"))
@@ -54,7 +54,7 @@ def look_up(name: str, version: str, javascript: Path) -> Package:
             source="npm",
             package=name,
             version=version,
-            digest=answer["dist"]["integrity"],
+            digest=integrity,
             requires=required_by(about, npm, locked),
             commands=commands,
             build_files=build_files(code),
@@ -64,9 +64,21 @@ def look_up(name: str, version: str, javascript: Path) -> Package:
         )
 
 
+def _viewed(text: str, wanted: str) -> dict[str, Any]:
+    """Return what the registry says of a version. Raises `TaskError` if it has none, or none with a SHA-512 digest."""
+    answer = json.loads(text or "null")
+    if not isinstance(answer, dict):
+        raise TaskError(f"The registry has no {wanted}.")
+    integrity = (answer.get("dist") or {}).get("integrity")
+    if not isinstance(integrity, str) or not integrity.startswith("sha512-"):
+        raise TaskError(f"The registry gives no SHA-512 digest of {wanted}, so it cannot be taken.")
+    return answer
+
+
 def check_scripts(about: Mapping[str, Any], code: Path) -> None:
     """Raise `TaskError` for a package that npm builds, or that runs something of its own, when it is installed."""
-    run = [name for name in SCRIPTS if name in (about.get("scripts") or {})]
+    scripts = about.get("scripts")
+    run = [name for name in SCRIPTS if isinstance(scripts, dict) and name in scripts]
     if run or (code / "binding.gyp").is_file():
         what = f"a script at its installation ({run[0]})" if run else "a compiler at its installation"
         raise TaskError(f"{about.get('name')} needs {what}, and none runs here.")

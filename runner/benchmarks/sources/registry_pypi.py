@@ -40,7 +40,7 @@ def look_up(name: str, version: str) -> Package:
         if wheel is None:
             raise TaskError(f"{name} {version} has no wheel for every machine, so it cannot be taken.")
         unpack_distribution(wheel, name, code)
-        about = next(code.glob("*.dist-info"))
+        about = _about(code)
         commands = _commands(about / "entry_points.txt")
         if sdist := found.get("sdist"):
             unpack_distribution(sdist, name, source)
@@ -60,6 +60,14 @@ def look_up(name: str, version: str) -> Package:
         )
 
 
+def _about(code: Path) -> Path:
+    """Return the folder in which a wheel describes itself. Raises `TaskError` if it does not."""
+    found = sorted(file.parent for file in code.glob("*.dist-info/METADATA"))
+    if not found:
+        raise TaskError("The wheel has no METADATA, so nothing can be said of it.")
+    return found[0]
+
+
 def _is_pure(address: str) -> bool:
     """Return whether a wheel runs on any machine and on every Python 3."""
     try:
@@ -75,10 +83,16 @@ def named(line: str) -> str:
 
 
 def _commands(file: Path) -> dict[str, str]:
-    """Return the console scripts of a wheel. Their extras, `[x]`, are dropped: all requirements are installed."""
+    """Return the console scripts of a wheel. Their extras, `[x]`, are dropped: all requirements are installed.
+
+    Raises `TaskError` for a file that is not one.
+    """
     parser = configparser.ConfigParser(delimiters=("=",), interpolation=None, strict=False)
     parser.optionxform = str  # type: ignore[assignment, method-assign]
-    parser.read_string(file.read_text("utf-8") if file.is_file() else "")
+    try:
+        parser.read_string(file.read_text("utf-8") if file.is_file() else "")
+    except (configparser.Error, UnicodeDecodeError) as error:
+        raise TaskError(f"{file.name} of the wheel cannot be read: {error}.") from error
     scripts = dict(parser["console_scripts"]) if parser.has_section("console_scripts") else {}
     return {name: re.sub(r"\s+", "", value.partition("[")[0]) for name, value in scripts.items()}
 

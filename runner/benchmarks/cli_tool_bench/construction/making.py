@@ -148,7 +148,7 @@ class Making:
         """Return the published command. Raises `RejectedError` if none is found."""
         recipe, shop = self.recipe, self.shop
         if not recipe.command:
-            look = partial(find_entry, package, shop.dataset, shop.sandboxes)
+            look = partial(find_entry, package, shop.dataset, shop.sandboxes, shop.say)
             return self.steps.get("entry", [package.digest, package.requires], Entry, look).command
         if recipe.command not in package.commands and not recipe.entry:
             known = ", ".join(sorted(package.commands)) or "none"
@@ -172,7 +172,10 @@ class Making:
         tree = self.steps.get("help", key, HelpTree, partial(self._help, machine))
         if not tree.pages:
             why = tree.rejected[0].reason if tree.rejected else "it prints none"
-            raise rejected("entry", f"{recipe.tool} has no help page: {why}")
+            raise rejected("entry", f"help: {recipe.tool} has no page: {why}")
+        if long := next((page for page in tree.pages if page.cut), None):
+            kib = HelpLimits().page_bytes >> 10
+            raise rejected("entry", f"help: `{long.command(recipe.tool)}` prints more than {kib} KiB.")
         published = {page.command(recipe.tool): page.text for page in tree.pages}
         pages = {command: brand.scrub(page) for command, page in published.items()}
         found = checked(self._schema(tree, package, pages, brand), tree.texts())

@@ -343,9 +343,9 @@ def test_of_several_commands_one_must_be_named_unless_one_matches(tmp_path: Path
     sandboxes, dataset = DockerSandboxes(), tool_dataset(tmp_path, tmp_path)
     tie = look_up(tmp_path / "a", pyproject(scripts='{ plaina = "plain:main", plainb = "plain:main" }'))
     with pytest.raises(RejectedError, match=r"plaina, plainb match 'plain' equally well .* name the command"):
-        find_entry(tie, dataset, sandboxes)
+        find_entry(tie, dataset, sandboxes, print)
     one = look_up(tmp_path / "b", pyproject(scripts='{ plain = "plain:main", other = "plain:main" }'))
-    assert find_entry(one, dataset, sandboxes).command == "plain"
+    assert find_entry(one, dataset, sandboxes, print).command == "plain"
 
 
 @pytest.mark.parametrize(
