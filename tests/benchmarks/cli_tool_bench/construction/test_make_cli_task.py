@@ -130,7 +130,7 @@ def test_a_model_writes_a_task_whose_recording_gives_the_same_bytes(cli: Cli, tm
 @pytest.mark.parametrize(
     ("answers", "reason"),
     [
-        ([_say("I would rather not.")] * 4, "schema.json: openai/x failed 4 times: The answer must be JSON"),
+        ([_say("I would rather not.")] * 4, "schema.json: openai/x failed 4 times: The answer is not JSON"),
         (
             [GOOD[0], *[_say(NOT_THERE)] * 4],
             "generators/BUMP_MAJOR.py: openai/x failed 4 times: no common case succeeds",
