@@ -42,15 +42,16 @@ class _Call(NamedTuple):
 class Calls:
     """The model calls of one trial."""
 
-    def __init__(self, calls: Sequence[_Call], instruction: str, prices: Prices, model: str) -> None:
-        """`model` is the name that every call shows, with its marks."""
+    def __init__(self, calls: Sequence[_Call], told: Mapping[str, str], prices: Prices, model: str) -> None:
+        """`told` is what the agent was given, by name; `model` is what every call shows, with its marks."""
         self._calls, self._prices, self._model = calls, prices, model
         kept = [each for group in self._groups() if len(group) == 1 for each in group]
         texts = [text for each in kept for text in _all_texts(each)]
         self._limit = min(
-            LONGEST, even_limit([*map(len, texts), len(instruction)], TEXTS + TEXTS_PER_CALL * len(kept))
+            LONGEST,
+            even_limit(map(len, [*texts, *told.values()]), TEXTS + TEXTS_PER_CALL * len(kept)),
         )
-        self.instruction: Json = {"instruction": self._text(instruction)} if instruction else {}
+        self.told: Json = {name: self._text(text) for name, text in told.items() if text}
 
     @property
     def unanswered(self) -> Json:
@@ -134,14 +135,17 @@ class Calls:
 def read_calls(ledger: Path, trajectory: Path, prices: Prices, model: str, redacted: Redaction) -> Calls:
     """Return the calls of a trial. Files that are missing or unreadable leave out what only they have."""
     calls = sorted(_ledger(ledger), key=lambda call: call.index)
-    steps = _trajectory(trajectory)
+    document = _trajectory(trajectory)
+    steps = [step for step in document["steps"] if isinstance(step, dict)]
+    version = str(document.get("agent", {}).get("version", ""))
     instruction = next((str(step.get("message", "")) for step in steps if step.get("source") == "user"), "")
     said = [step for step in steps if step.get("source") == "agent"]
     answered = [call.index for call in calls if call.response is not None]
     # Both have one entry for each answered call; were they of different tries, no text would be that of its call.
     by_index = dict(zip(answered, said, strict=True)) if len(answered) == len(said) else {}
     found = [_described(call, by_index.get(call.index, {}), redacted) for call in calls]
-    return Calls(found, redacted(instruction), prices, model)
+    told = {"version": redacted(version), "instruction": redacted(instruction)}
+    return Calls(found, told, prices, model)
 
 
 def judge_answers(ledger: Path, redacted: Redaction) -> list[Judgement]:
@@ -190,12 +194,14 @@ def _ledger(path: Path, *, whole: bool = False) -> Iterator[ModelCall]:
             continue
 
 
-def _trajectory(path: Path) -> list[Json]:
+def _trajectory(path: Path) -> Json:
+    """Return a trajectory; one without steps if it is missing or damaged."""
     try:
-        steps = json.loads(path.read_bytes())["steps"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return []
-    return [step for step in steps if isinstance(step, dict)] if isinstance(steps, list) else []
+        document = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        document = None
+    whole = isinstance(document, dict) and isinstance(document.get("steps"), list)
+    return document if whole else {"steps": []}
 
 
 def _described(call: ModelCall, step: Mapping[str, Any], redacted: Redaction) -> _Call:

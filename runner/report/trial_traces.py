@@ -182,7 +182,7 @@ class _Steps:
             outputs: Json = {"exit code": record.agent_exit_code, "turns": record.turns}
             step = step._replace(
                 name=harmless_name(record.agent),
-                inputs=self._calls.instruction,
+                inputs=self._calls.told,
                 outputs=outputs | self._calls.unanswered,
                 error=self._line(failure) if failure else "",
             )

@@ -31,6 +31,7 @@ from runner.errors import ConfigError, TrackingError
 from runner.gateway.heavy_imports import uncollected
 from runner.locks import exclusive
 from runner.records import Record
+from runner.tracking.task_sets import TaskSets
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -113,6 +114,7 @@ class MlflowTracker(Record):
     def _log(self, sweep: Path) -> str:
         with uncollected():
             from mlflow import MlflowClient  # noqa: PLC0415 - two seconds, and only to log
+            from mlflow.tracing.client import TracingClient  # noqa: PLC0415
 
             from runner.report.tracked_runs import tracked_runs  # noqa: PLC0415 - brings pandas
 
@@ -126,7 +128,8 @@ class MlflowTracker(Record):
             runs = tracked_runs(sweep, self.trajectories)
             client = MlflowClient(tracking_uri=store)
             experiment = self._experiment(client, sweep.parent)
-            replaced, run_ids = _reconcile(client, experiment, sweep.name, runs)
+            task_sets = TaskSets(TracingClient(store), experiment)
+            replaced, run_ids = _reconcile(client, task_sets, sweep.name, runs)
             left_out = self._trace(store, experiment, sweep, run_ids)
             if not _is_server(store):
                 _remove(replaced, sweep.parent.resolve() / _ARTIFACTS)
@@ -200,7 +203,7 @@ def _is_server(store: str) -> bool:
 
 
 def _reconcile(
-    client: MlflowClient, experiment: str, sweep: str, runs: Sequence[TrackedRun]
+    client: MlflowClient, task_sets: TaskSets, sweep: str, runs: Sequence[TrackedRun]
 ) -> tuple[list[str], dict[str, str]]:
     """Make these the sweep's runs in the store.
 
@@ -211,11 +214,13 @@ def _reconcile(
     """
     run_ids: dict[str, str] = {}
     stored: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
-    for run in client.search_runs([experiment], f"tags.`assay.sweep` = '{sweep}'", max_results=10_000):
+    for run in client.search_runs(
+        [task_sets.experiment], f"tags.`assay.sweep` = '{sweep}'", max_results=10_000
+    ):
         stored[run.data.tags["assay.cell"], run.data.tags.get("assay.digest", "")].append(run.info.run_id)
     for wanted in runs:
         same = stored[wanted.identity, wanted.digest()]
-        run_ids[wanted.identity] = same.pop() if same else _write(client, experiment, sweep, wanted)
+        run_ids[wanted.identity] = same.pop() if same else _write(client, task_sets, sweep, wanted)
     replaced = [run_id for outdated in stored.values() for run_id in outdated]
     folders = [str(client.get_run(run_id).info.artifact_uri) for run_id in replaced]
     for run_id in replaced:
@@ -231,7 +236,7 @@ def _remove(folders: Sequence[str], below: Path) -> None:
             shutil.rmtree(folder.parent if folder.name == "artifacts" else folder, ignore_errors=True)
 
 
-def _write(client: MlflowClient, experiment: str, sweep: str, run: TrackedRun) -> str:
+def _write(client: MlflowClient, task_sets: TaskSets, sweep: str, run: TrackedRun) -> str:
     """Write a run and return its id."""
     from mlflow.entities import Metric, Param  # noqa: PLC0415 - see _log
 
@@ -239,10 +244,12 @@ def _write(client: MlflowClient, experiment: str, sweep: str, run: TrackedRun) -
     from runner.report.tracked_runs import COLUMNS  # noqa: PLC0415
 
     tags = {**run.tags, "assay.sweep": sweep, "assay.cell": run.identity}
-    created = client.create_run(experiment, start_time=run.started, tags=tags, run_name=run.name)
+    created = client.create_run(task_sets.experiment, start_time=run.started, tags=tags, run_name=run.name)
     run_id = str(created.info.run_id)
     metrics = [Metric(name, value, run.ended, 0) for name, value in run.metrics.items()]
     client.log_batch(run_id, metrics, [Param(name, value) for name, value in run.params.items()])
+    if run.tasks and run.tasks.tasks:
+        client.log_inputs(run_id, [task_sets.input(run.tasks)])
     for path, folder in run.files.items():
         client.log_artifact(run_id, str(path), folder)
     if run.identity:

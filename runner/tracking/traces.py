@@ -40,6 +40,7 @@ class TraceStore:
     def __init__(self, client: TracingClient, experiment: str, sweep: str) -> None:
         self._client, self._experiment, self._sweep = client, experiment, sweep
         self._runs: Mapping[str, str] = {}
+        self._progress = _Progress(0)
 
     def reconcile(self, wanted: Sequence[TracedTrial], runs: Mapping[str, str]) -> None:
         """Make these the sweep's traces: write what is new or changed, delete the rest, and link each to its run.
@@ -54,11 +55,18 @@ class TraceStore:
             for name, each in names.items()
             if name in stored and _is_whole(stored[name]) and stored[name].tags.get(_DIGEST) == each.digest
         }
+        moved = [
+            (stored[name], runs[each.cell])
+            for name, each in same.items()
+            if stored[name].trace_metadata.get(_RUN) != runs[each.cell]
+        ]
+        new = [each for name, each in names.items() if name not in same]
+        self._progress = _Progress(len(moved) + len(new))
         self._delete([name for name in stored if name not in same])
-        for name, each in same.items():
-            if stored[name].trace_metadata.get(_RUN) != runs[each.cell]:
-                self._link(stored[name], runs[each.cell])
-        self._write([each for name, each in names.items() if name not in same])
+        for info, run_id in moved:
+            self._link(info, run_id)
+            self._progress.add(1)
+        self._write(new)
 
     def trace_id(self, key: str) -> str:
         """Return the id of a trial's trace. Two sweeps may share a trial, and each has its own runs."""
@@ -90,14 +98,14 @@ class TraceStore:
         self._client.start_trace(info)
 
     def _write(self, wanted: Sequence[TracedTrial]) -> None:
-        progress, waiting = _Progress(len(wanted)), iter(wanted)
+        waiting = iter(wanted)
         while some := list(islice(waiting, AT_ONCE)):
             made = [(each, each.make()) for each in some]
             for each, trace in made:
                 self._client.start_trace(self._info(self.trace_id(each.key), each, trace))
             found = [span for each, trace in made for span in spans(self.trace_id(each.key), trace.steps)]
             self._client.log_spans(self._experiment, found)
-            progress.add(len(some))
+            self._progress.add(len(some))
 
     def _info(self, name: str, wanted: TracedTrial, trace: Trace) -> TraceInfo:
         from mlflow.entities import TraceInfo, TraceLocation, TraceState  # noqa: PLC0415 - brings mlflow

@@ -55,7 +55,9 @@ def leave(folder: Path, ledger: Sequence[ModelCall], steps: Sequence[dict[str, A
     lines = [call.model_dump_json() for call in reversed(ledger)]
     (folder / "ledger.jsonl").write_text("\n".join(lines) + "\n")
     first = {"source": "user", "message": "Do it."}
-    (folder / "trajectory.json").write_text(json.dumps({"steps": [first, *steps]}))
+    (folder / "trajectory.json").write_text(
+        json.dumps({"agent": {"version": "1.2"}, "steps": [first, *steps]})
+    )
     return folder
 
 
@@ -101,7 +103,7 @@ def test_a_trial_is_its_phases_its_calls_and_their_tools(tmp_path: Path) -> None
     whole, agent, first, tool = (trace.steps[at] for at in (0, 2, 3, 4))
     assert whole.inputs == {"task": "a", "attempt": 1}
     assert (whole.outputs["outcome"], whole.outputs["usd"]) == ("passed", 0.012)
-    assert agent.inputs == {"instruction": "```\nDo it.\n```"}
+    assert agent.inputs == {"version": "```\n1.2\n```", "instruction": "```\nDo it.\n```"}
     assert first.outputs == {"words": "```\nI look.\n```"}
     assert (tool.inputs, tool.outputs) == ({"arguments": "```\nls 0\n```"}, {"result": "```\na\nb\n```"})
     assert (first.ended - first.started, tool.started) == (100_000_000, first.ended)

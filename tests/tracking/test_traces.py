@@ -260,3 +260,42 @@ def test_a_long_logging_says_how_far_it_is(sweep: Path, capsys: pytest.CaptureFi
 def test_what_is_stored_is_small_json_without_the_request(sweep: Path) -> None:
     trace = client(sweep).get_trace(traces(sweep)[key_of("codex", "easy-1")].trace_id)
     assert "messages" not in json.dumps([span.to_dict() for span in trace.data.spans])
+
+
+def test_tasks_are_an_evaluation_dataset_and_each_run_names_the_versions_it_had(sweep: Path) -> None:
+    tasks = [f"easy-{number}" for number in range(40, 43)]
+    planned = [row(agent, task) for agent in ("codex", "mini_swe_agent") for task in tasks]
+    versions = {each.key: f"{tasks.index(each.task)}" * 64 for each in planned}
+
+    def log() -> tuple[Any, dict[str, Any]]:
+        records = {each.key: record(each, digests={"task": versions[each.key]}) for each in planned}
+        other = write_sweep(sweep.parent, planned, records, name="tasks")
+        tracker(sweep).log(other)
+        found = client(sweep)
+        experiment = found.get_experiment_by_name("assay").experiment_id
+        (dataset,) = found.search_datasets([experiment], filter_string="name = 'quickstart'")
+        runs = found.search_runs([experiment], "tags.`assay.sweep` = 'tasks' AND tags.`assay.kind` = 'cell'")
+        return dataset, {run.data.params["agent"]: run.inputs.dataset_inputs[0].dataset for run in runs}
+
+    dataset, inputs = log()
+    shown = found_records(dataset.dataset_id, sweep)
+    assert [(each.inputs, each.tags["tier"]) for each in shown] == [
+        ({"task": task, "digest": f"{number}" * 12}, "easy") for number, task in enumerate(tasks)
+    ]
+    assert inputs["codex"].digest == inputs["mini_swe_agent"].digest
+    assert json.loads(inputs["codex"].source) == {"dataset_id": dataset.dataset_id}
+    versions[planned[0].key] = "f" * 64
+    again, changed = log()
+    assert again.dataset_id == dataset.dataset_id
+    assert changed["codex"].digest != inputs["codex"].digest
+    assert changed["mini_swe_agent"].digest == inputs["mini_swe_agent"].digest
+    assert len(found_records(dataset.dataset_id, sweep)) == 4
+
+
+def found_records(dataset: str, sweep: Path) -> list[Any]:
+    """The records of a dataset, by task."""
+    from mlflow.tracing.client import TracingClient  # noqa: PLC0415 - see `client`
+
+    store = TracingClient(f"sqlite:///{sweep.parent / 'mlflow.db'}").store
+    listed, _ = store._load_dataset_records(dataset)
+    return sorted(listed, key=lambda each: (each.inputs["task"], each.inputs["digest"]))
