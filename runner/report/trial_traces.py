@@ -131,20 +131,22 @@ class _Steps:
         """Return the step of the whole trial. Its inputs are the same in every cell, and so comparisons pair them."""
         record = self._record
         outputs: Json = {
-            "outcome": outcome(record),
-            "reward": record.reward,
-            "usd": record.cost_usd and round(record.cost_usd, 6),
-            "tokens": record.usage.input_tokens + record.usage.output_tokens,
-            "turns": record.turns,
-            "seconds": round(record.wall_seconds, 1),
+            "whole texts": f"python -m runner job=trajectory job.key={record.key[:12]} job.lines=0"
         }
         if record.scripted or record.replayed:
             outputs["note"] = f"No language model answered in this trial: {marked_model(record)}"
         if record.flags:
             outputs["flags"] = [harmless_name(flag) for flag in record.flags]
+        outputs |= {
+            "seconds": round(record.wall_seconds, 1),
+            "turns": record.turns,
+            "tokens": record.usage.input_tokens + record.usage.output_tokens,
+            "usd": record.cost_usd and round(record.cost_usd, 6),
+        }
         if error := _reason(record):
             outputs["error"] = self._text(f"{error.type}: {error.message}")
-        outputs["whole texts"] = f"python -m runner job=trajectory job.key={record.key[:12]} job.lines=0"
+        # MLflow's comparison shows the last three of them at once.
+        outputs |= {"reward": record.reward, "outcome": outcome(record)}
         return Step(
             name=f"{harmless_name(record.agent)} · {marked_model(record)}",
             kind="TASK",

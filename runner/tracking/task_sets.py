@@ -44,7 +44,7 @@ class TaskSets:
         dataset = listed[0] if listed else self._store.create_dataset(name, {}, [self.experiment])
         records = [
             {
-                "inputs": {"task": task["task"], "digest": task["digest"][:_SHOWN]},
+                "inputs": {"task": task["task"], "digest": task["digest"].rpartition(":")[2][:_SHOWN]},
                 "tags": {key: task[key] for key in ("tier", "category", "language")},
                 "source": {"source_type": "CODE", "source_data": {}},
             }

@@ -226,7 +226,7 @@ def test_an_unknown_price_is_not_taken_from_a_map_of_mlflows(sweep: Path) -> Non
 
 @pytest.mark.parametrize(("steps", "most"), [(4, 30), (10, 45), (100, 400)])
 def test_the_size_of_a_trace(sweep: Path, steps: int, most: int) -> None:
-    """In KiB on average. Four steps are what a quickstart trial has; half of it is what MLflow adds to each span."""
+    """In KiB on average. Four steps are what a quickstart trial has; most of it is what MLflow adds to each span."""
     planned = [row("codex", f"easy-{number}") for number in range(10, 30)]
     ledger = [
         call.model_copy(update={"started_at": call.started_at + timedelta(seconds=1)})
@@ -265,7 +265,7 @@ def test_what_is_stored_is_small_json_without_the_request(sweep: Path) -> None:
 def test_tasks_are_an_evaluation_dataset_and_each_run_names_the_versions_it_had(sweep: Path) -> None:
     tasks = [f"easy-{number}" for number in range(40, 43)]
     planned = [row(agent, task) for agent in ("codex", "mini_swe_agent") for task in tasks]
-    versions = {each.key: f"{tasks.index(each.task)}" * 64 for each in planned}
+    versions = {each.key: "sha256:" + f"{tasks.index(each.task)}" * 64 for each in planned}
 
     def log() -> tuple[Any, dict[str, Any]]:
         records = {each.key: record(each, digests={"task": versions[each.key]}) for each in planned}
