@@ -11,18 +11,22 @@ from runner.report.wording import CONTROL
 from runner.terminal.escaping import printable
 
 TAIL = 3
-"""A shortened text keeps one part in so many from its end, and the rest from its beginning."""
+"""A shortened text keeps one part in so many from one end, and the rest from the other."""
 _NAME = re.compile(r"[^\w .:;/@+#·()=,'-]")
 _TICKS = re.compile(r"`+")
 _SECRETS = (
     re.compile(r"\b(?:sk|pk|rk|xai|gsk|hf|glpat|github_pat|gh[pousr]|xox[abprs])[-_][\w-]{16,}"),
     re.compile(r"\bAKIA[0-9A-Z]{16}\b"),
     re.compile(r"\bAIza[\w-]{35}"),
-    re.compile(r"\beyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{10,}"),
+    re.compile(r"\beyJ[\w-]{20,}(?:\.[\w-]+)*"),
     re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL),
     re.compile(r"(?i)\b(?:bearer|basic) [\w.~+/-]{16,}=*"),
 )
-"""Forms of keys and tokens that are secrets wherever they stand."""
+"""Forms of keys and tokens that are secrets wherever they stand. None takes longer than the text is long, whatever the
+text is."""
+ROOM = 30_000
+"""Characters of a text that are looked at: far more than a page shows, so that no secret is cut where it is shown."""
+GAP = "\n[... left out ...]\n"
 
 
 def fenced(text: str) -> str:
@@ -41,7 +45,7 @@ def harmless_name(name: str, longest: int = 120) -> str:
 
 
 def shortened(text: str, longest: int, *, from_end: bool = False) -> str:
-    """Return the beginning and the end of a long text, with the number of characters between them.
+    """Return the beginning and the end of a long text, with `GAP` between them.
 
     `from_end` keeps more of the end, where test programs say what failed.
     """
@@ -49,7 +53,7 @@ def shortened(text: str, longest: int, *, from_end: bool = False) -> str:
         return text
     part = longest // TAIL
     head, tail = (part, longest - part) if from_end else (longest - part, part)
-    return f"{text[:head].rstrip()}\n[... {len(text) - longest} characters ...]\n{text[len(text) - tail :].lstrip()}"
+    return f"{text[:head].rstrip()}{GAP}{text[len(text) - tail :].lstrip()}"
 
 
 def first_line(text: str, longest: int = 300) -> str:
@@ -84,7 +88,9 @@ class Redaction:
         self._named = sorted(values.items(), key=lambda pair: -len(pair[0]))
 
     def __call__(self, text: str) -> str:
-        """Return the text without secrets and without control characters."""
+        """Return the text without secrets and control characters, and without its middle if it is above `ROOM`."""
+        if len(text) > ROOM:
+            text = shortened(text, ROOM, from_end=True)
         for value, name in self._named:
             text = text.replace(value, f"[{name}]")
         for form in _SECRETS:
