@@ -19,8 +19,9 @@ attack: bundles ## run the attacks of tests/security, by agents, candidates, dat
 other-pythons: ## run tests without containers or a browser: all on /usr/bin/python3, some on 3.12 and 3.13
 	@ARGS="$(ARGS)" .ci/other-pythons
 
-every-case: setup ## run every case of every shipped tool, where `make test` runs each tenth; also those in ASSAY_CASES=FILE
-	ASSAY_EVERY_CASE=1 $(BIN)/python -m pytest -n 2 -rs tests/benchmarks/cli_tool_bench/test_shipped_tools.py $(ARGS)
+every-case: setup ## run every case of every shipped tool, and each recording of their making; `make test` runs some
+	ASSAY_EVERY_CASE=1 $(BIN)/python -m pytest -n 2 -rs tests/benchmarks/cli_tool_bench/test_shipped_tools.py \
+	  tests/benchmarks/cli_tool_bench/construction/test_seven_tools.py $(ARGS)
 
 check: lint types test ## run everything that a change must pass
 

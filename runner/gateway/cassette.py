@@ -55,6 +55,8 @@ VOLATILE = tuple(
     }.items()
 )
 """Pattern of texts that differ from run to run, and the name that replaces them."""
+DIGEST = "request_digest"
+"""The one field of a request that was recorded as its digest alone."""
 DIFF_LINES, DIFF_WIDTH = 40, 160
 
 
@@ -78,6 +80,20 @@ def write_tape(folder: Path, path: Path) -> None:
     if ledgers:
         lines = (call.model_dump_json(ensure_ascii=True) + "\n" for call in numbered)
         write_atomically(path, "".join(lines).encode())
+
+
+def keep_digests(path: Path, api: Api, params: Json) -> None:
+    """Replace each request on a tape by its digest, since a request may quote texts that must not be passed on.
+
+    `params` are those of the model that will replay the tape. Raises `ConfigError` if it is not a tape.
+    """
+    calls = _calls(path)
+    asked = (digest(lines(_sent_on(api, call.request, params))) for call in calls)
+    kept = (
+        call.model_copy(update={"request": {DIGEST: one}}) for call, one in zip(calls, asked, strict=True)
+    )
+    text = "".join(call.model_dump_json(ensure_ascii=True) + "\n" for call in kept)
+    write_atomically(path, text.encode())
 
 
 def find(model: Model, agent: str, dataset: str, task: str, attempt: int) -> Path:
@@ -163,7 +179,7 @@ class Cassette:
         await flight.turn()
         asked = lines(fields)
         of_api = [call for call in self._left if call.api == api.name]
-        same = next((call for call in of_api if digest(self._lines(api, call)) == digest(asked)), None)
+        same = next((call for call in of_api if self._digest(api, call) == digest(asked)), None)
         if same is not None:
             return self._play(same)
         if not of_api:
@@ -178,7 +194,12 @@ class Cassette:
         self._left.remove(call)
         return Reply(response=call.response)
 
+    def _digest(self, api: Api, call: ModelCall) -> str:
+        return call.request.get(DIGEST) or digest(self._lines(api, call))
+
     def _lines(self, api: Api, call: ModelCall) -> list[str]:
+        if DIGEST in call.request:
+            return ["(recorded as a digest alone)"]
         if call.index not in self._lines_of_call:
             self._lines_of_call[call.index] = lines(_sent_on(api, call.request, self._model.params))
         return self._lines_of_call[call.index]

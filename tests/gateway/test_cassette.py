@@ -11,8 +11,9 @@ import pytest
 
 from runner.errors import ConfigError
 from runner.gateway import Session
-from runner.gateway.cassette import MISMATCH, digest, find, lines, sealed, tape, write_tape
+from runner.gateway.cassette import MISMATCH, digest, find, keep_digests, lines, sealed, tape, write_tape
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
+from runner.gateway.http import CHAT
 from runner.records import Model, ModelCall
 from runner.records.trial_files import LEDGER, SHARED
 from tests.gateway.conftest import Http, Json, Open
@@ -130,6 +131,25 @@ def test_nearest_answers_as_the_most_similar_request_was_and_says_so(
     assert answer.json() == last
     (call,) = trial.calls
     assert (call.status_code, call.error and call.error.type) == (200, MISMATCH)
+
+
+def test_a_cassette_of_digests_quotes_no_request_and_replays_as_well(
+    session: Open, http: Http, tmp_path: Path
+) -> None:
+    recording, answered = _record(session, http, tmp_path, "chat/completions", "their words", "failed", "two")
+    keep_digests(recording, CHAT, {})
+    assert b"their words" not in recording.read_bytes()
+    agent = http(_replay(session, recording))
+    replayed = [
+        agent.post("/v1/chat/completions", json=FORMS["chat/completions"](text)).json()
+        for text in ("their words", "two")
+    ]
+    assert replayed == answered
+    trial = _replay(session, recording)
+    assert http(trial).post("/v1/chat/completions", json=FORMS["chat/completions"]("no")).status_code == 403
+    (call,) = trial.calls
+    assert call.error is not None
+    assert "recorded as a digest alone" in call.error.message
 
 
 def test_no_key_is_on_a_cassette(session: Open, http: Http, tmp_path: Path, canary: str) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from runner.benchmarks.project_setup.projects import Project, digest_of, fetch, project_paths
-from runner.benchmarks.sources.checkouts import list_files
+from runner.benchmarks.project_setup.projects import Project, digest_of, fetch
+from runner.benchmarks.sources.checkouts import list_files, project_paths
 from runner.benchmarks.sources.clones import pack_head
 from runner.errors import TaskError
 from runner.resources import ROOT

@@ -6,7 +6,7 @@ import hashlib
 import io
 import tarfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 
@@ -23,17 +23,33 @@ def publish_sdist(root: Path, name: str, version: str, files: Mapping[str, str])
 
 
 def publish_wheel(root: Path, name: str, version: str, files: Mapping[str, str]) -> None:
-    """Put a wheel of these modules into the index. Its list of files is empty unless it is among them."""
+    """Put a wheel of these modules into the index. Its list of files is empty; its own files take the place of ours."""
     about = f"{name}-{version}.dist-info"
     packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        for path, text in files.items():
+    ours = {
+        f"{about}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
+        f"{about}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{about}/RECORD": "",
+    }
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path, text in {**ours, **files}.items():
             archive.writestr(path, text)
-        archive.writestr(f"{about}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
-        archive.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        if f"{about}/RECORD" not in files:
-            archive.writestr(f"{about}/RECORD", "")
     _publish(root / name, f"{name}-{version}-py3-none-any.whl", packed.getvalue())
+
+
+def tool_files(
+    name: str, version: str, code: str, commands: Mapping[str, str], requires: Sequence[str] = ()
+) -> dict[str, str]:
+    """Return the files of a wheel with one module, `NAME.py`, and commands: published name -> function."""
+    about = f"{name}-{version}.dist-info"
+    scripts = "".join(f"{command} = {name}:{function}\n" for command, function in commands.items())
+    needs = "".join(f"Requires-Dist: {line}\n" for line in requires)
+    return {
+        f"{name}.py": code,
+        f"{about}/entry_points.txt": f"[console_scripts]\n{scripts}",
+        f"{about}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+        f"Summary: A command-line tool for tests\nLicense: MIT\n{needs}",
+    }
 
 
 def _publish(project: Path, file: str, content: bytes) -> None:

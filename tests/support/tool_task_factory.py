@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
+from runner.benchmarks.cli_tool_bench.construction.machine import ReferenceMachine
+from runner.benchmarks.cli_tool_bench.construction.recipe import Recipe
 from runner.benchmarks.cli_tool_bench.dataset import CliToolBench
 from runner.benchmarks.cli_tool_bench.verifier import DifferentialVerifier
-from runner.benchmarks.sources.task_files import tree_digest
+from runner.benchmarks.sources.references import Reference
+from runner.benchmarks.sources.task_files import copy_tree, tree_digest
 from runner.resources import ROOT
+from runner.sandbox.docker import base_image
+from runner.sandbox.docker.engine import connect
+from runner.sandbox.docker.provider import DockerSandboxes
 
 SCORES = (
     *("build", "exec", "state", "exact_match", "fuzzy_match"),
@@ -114,6 +122,24 @@ def furnished(cache: Path, common: Path, *others: str) -> Path:
         (common / "tools" / part).mkdir(parents=True, exist_ok=True)
         (cache / part).symlink_to(common / "tools" / part)
     return cache
+
+
+@contextmanager
+def reference_machine(folder: Path, common: Path, tool: str, **verifier: Any) -> Iterator[ReferenceMachine]:
+    """Yield the machine on which the reference `tally` is run while a task is made of it. `tool` is its source."""
+    base_image.ensure(connect(), print)
+    task = make_tool_task(folder / "tasks", tool=tool)
+    draft = folder / "work" / "draft" / "tally"
+    draft.mkdir(parents=True)
+    copy_tree(task / "reference", draft / "reference")
+    reference = Reference(
+        source="folder", package="reference", digest=tree_digest(draft / "reference"), license="none", lines=9
+    )
+    recipe = Recipe(tool="tally", source="pypi", package="other", version="1", category="Testing")
+    dataset = tool_dataset(folder / "tasks", furnished(folder / "cache", common), **verifier)
+    with ReferenceMachine(recipe, reference, dataset, DockerSandboxes(), folder / "work") as machine:
+        machine.fetch(print)
+        yield machine
 
 
 def tool_dataset(

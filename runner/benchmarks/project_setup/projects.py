@@ -20,7 +20,7 @@ from pydantic import Field, model_validator
 from runner.archives import unpack, unpacked_size
 from runner.benchmarks.project_setup.deliverables import DOCKERFILE, PROJECT
 from runner.benchmarks.sources import packages
-from runner.benchmarks.sources.checkouts import list_files
+from runner.benchmarks.sources.checkouts import project_paths
 from runner.benchmarks.sources.clients import check_digest, debian_source, file_digest, npm_package
 from runner.benchmarks.sources.references import fetch_context, new_folder
 from runner.benchmarks.sources.sdists import sdist_source
@@ -124,19 +124,6 @@ def size(place: Path) -> int:
         return unpacked_size(place)
     except ConfigError as error:
         raise TaskError(str(error)) from error
-
-
-def project_paths(folder: Path) -> Sequence[str]:
-    """Return the paths in a folder that belong to the project.
-
-    That is everything, except in a git checkout: `.git` and ignored files may hold secrets, virtual environments and
-    gigabytes.
-    """
-    if not (folder / ".git").exists():
-        return (".",)
-    found = list_files(folder)
-    inside = [f"{inner}/{name}" for inner in found.checkouts for name in project_paths(folder / inner)]
-    return sorted({*found.files, *inside})
 
 
 def _from_task(place: Path, into: Path) -> None:

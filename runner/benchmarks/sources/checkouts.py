@@ -11,7 +11,7 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
@@ -72,6 +72,19 @@ def list_files(folder: Path) -> Listing:
         sorted(path for path in files if _is_file(folder, path)),
         sorted(path for path in checkouts if _is_checkout(folder, path)),
     )
+
+
+def project_paths(folder: Path) -> Sequence[str]:
+    """Return the paths in a folder that belong to the project.
+
+    That is everything, except in a git checkout: `.git` and ignored files may hold secrets, virtual environments and
+    gigabytes.
+    """
+    if not (folder / ".git").exists():
+        return (".",)
+    found = list_files(folder)
+    inside = [f"{inner}/{name}" for inner in found.checkouts for name in project_paths(folder / inner)]
+    return sorted({*found.files, *inside})
 
 
 def head(clone: Path) -> str:

@@ -33,7 +33,9 @@ def npm_packages(wanted: Sequence[tuple[str, str, str, Path]], javascript: Path)
         names = [
             f"{packages.npm_name(name)}@{packages.npm_version(version)}" for name, version, _, _ in wanted
         ]
-        files = run_client([*npm, "pack", "--silent", "--ignore-scripts", "--", *names], folder).split()
+        files = run_client(
+            [*npm, "pack", "--loglevel=error", "--ignore-scripts", "--", *names], folder
+        ).split()
         for (name, _, integrity, into), file in zip(wanted, files, strict=True):
             packed = Path(folder, file)
             found = base64.b64encode(hashlib.sha512(packed.read_bytes()).digest()).decode()
@@ -80,11 +82,23 @@ def run_client(
     authorities = os.environ.get("SSL_CERT_FILE")
     env = {"NODE_EXTRA_CA_CERTS": authorities} if authorities else {}
     env |= {**os.environ, **(settings or {})}
-    done = subprocess.run(
-        command, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=FETCH_SECONDS
-    )
+    words = (Path(word).name if word.startswith("/") else word for word in command[:4])
+    shown = f"`{' '.join(words)} ..`"
+    try:
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            env=env,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
+            timeout=FETCH_SECONDS,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise FetchError(f"{shown} did not end within {FETCH_SECONDS:g} seconds.") from error
     if done.returncode:
-        raise FetchError(f"`{' '.join(command[:4])} ..` failed: {(done.stderr or done.stdout)[-2000:]}")
+        raise FetchError(f"{shown} failed: {(done.stderr or done.stdout)[-2000:]}")
     return done.stdout
 
 

@@ -1,4 +1,4 @@
-"""Pack the head of a git clone as a task's reference, with its digest and size."""
+"""Pack the head of a git clone, or a folder, as a task's reference: the same bytes for the same content."""
 
 from __future__ import annotations
 
@@ -26,6 +26,21 @@ def pack_head(clone: Path, language: str, into: Path) -> dict[str, Any]:
         "license": "NOASSERTION",  # the SPDX word for an unknown license
         **size(_files(into), language),
     }
+
+
+def pack(folder: Path, into: Path) -> None:
+    """Write a tar file of a folder: the same bytes for the same content."""
+    with tarfile.open(into, "w") as archive:
+        for path in sorted(folder.rglob("*")):
+            member = archive.gettarinfo(path, str(path.relative_to(folder)))
+            member.uid = member.gid = member.mtime = 0
+            member.uname = member.gname = ""
+            member.mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
+            if member.isreg():
+                with path.open("rb") as content:
+                    archive.addfile(member, content)
+            elif member.isdir() or member.issym():
+                archive.addfile(member)
 
 
 def _files(packed: Path) -> Iterator[File]:

@@ -52,14 +52,34 @@ class _Library(NamedTuple):
 
 def fetch_module(module: str, version: str, wanted: str, golang: Path, into: Path) -> None:
     """Fetch a module, with its requirements as its own `go.sum` pins them, from the proxy that GOPROXY names."""
-    go = str(golang / GO)
     with tempfile.TemporaryDirectory() as folder:
-        env = _fetching(folder)
         found = download_module(module, version, golang, folder)
         check_digest(found["Sum"], wanted, module)
         shutil.copytree(found["Dir"], into)
-        check_replacements(json.loads(run_client([go, "mod", "edit", "-json"], str(into), env)))
-        run_client([go, "mod", "vendor"], str(into), env)
+        _vendor_required(golang, into, folder)
+
+
+def vendor_required(golang: Path, source: Path) -> None:
+    """Vendor what a module requires, as its own `go.sum` pins it, unless all of that lies in it already.
+
+    Raises `ConfigError` if it needs a folder of this machine, and `FetchError` if something cannot be fetched.
+    """
+    if needs_libraries(source):
+        with tempfile.TemporaryDirectory() as folder:
+            _vendor_required(golang, source, folder)
+
+
+def _vendor_required(golang: Path, source: Path, cache: str) -> None:
+    check_replacements(read_module(golang, source))
+    run_client([str(golang / GO), "mod", "vendor"], str(source), _fetching(cache))
+
+
+def read_module(golang: Path, source: Path) -> dict[str, Any]:
+    """Return what the `go.mod` in a folder says. Raises `FetchError` if Go cannot read it."""
+    with tempfile.TemporaryDirectory() as cache:
+        text = run_client([str(golang / GO), "mod", "edit", "-json"], str(source), _fetching(cache))
+    module: dict[str, Any] = json.loads(text)
+    return module
 
 
 def download_module(module: str, version: str, golang: Path, into: str) -> dict[str, Any]:

@@ -33,7 +33,7 @@ _PLACE = re.compile(
     rf"@(?P<version>{_NPM_VERSION.pattern}) (?P<integrity>sha512-[A-Za-z0-9+/]{{86}}==)",
     re.ASCII,
 )
-_NAMES = re.compile(r"[^\W_](?:[\w .+@-]*\w)?")
+_NAMES = re.compile(r"\.?[^\W_](?:[\w .+@-]*\w)?")
 _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 

@@ -18,11 +18,13 @@ _PERSON = re.compile(r"\s*(?P<name>[^<(]*?)\s*(?:<(?P<email>[^>]*)>)?\s*(?:\((?P
 
 
 class Package(Record):
-    """One version of a published package."""
+    """One version of a published package, or a checkout of one."""
 
-    source: Registry
+    source: Registry | Literal["checkout"]
+    registry: Literal["", "pypi", "npm", "go"] = ""
+    """As `Reference.registry`."""
     package: str
-    """Name in the registry. debian: of the source package."""
+    """Name in the registry. debian: of the source package. checkout: as it says itself."""
     version: str
     digest: str
     """As `Reference.digest`."""

@@ -12,7 +12,6 @@ that installs under the name that the *task* gives to the tool:
 
 from __future__ import annotations
 
-import json
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -39,31 +38,39 @@ from runner.benchmarks.sources.go_modules import (
     needs_libraries,
     rename_command,
     vendor,
+    vendor_required,
 )
 from runner.benchmarks.sources.node_modules import give_name, place_packages
+from runner.benchmarks.sources.python_projects import SRC, place_modules, write_project
 from runner.benchmarks.sources.renaming import rename
 from runner.benchmarks.sources.task_files import copy_tree, digest, short, tree_digest
 from runner.errors import TaskError
 from runner.records import Record
 
 SOLVE = "#!/bin/bash\ncp -r /solution/source/. .\n"
+CHECKOUT = "reference.tar"
+"""Name of the file in a task's folder that holds the own files of a checkout."""
 
 
 class Reference(Record):
     """Table `[reference]` of a task: where the human-written tool comes from."""
 
-    source: Literal["pypi", "npm", "go", "debian", "archive", "folder"]
+    source: Literal["pypi", "npm", "go", "debian", "checkout", "archive", "folder"]
     """Kind of source. go: a module, from the proxy that GOPROXY names. debian: a source package that is a Go module
-    in Go. archive: a tar file, as `git archive` makes it. folder: a plain folder. The last two lie in
-    the task's folder, and must install the tool under the task's name."""
+    in Go. checkout: a project's own files, in `CHECKOUT` in the task's folder. archive: a tar file, as `git archive`
+    makes it. folder: a plain folder. The last two lie in the task's folder, too, and must install the tool under the
+    task's name."""
+    registry: Literal["", "pypi", "npm", "go"] = ""
+    """checkout: the registry of what it requires. `requires` and `entry` are written as for that source."""
     package: str
     """Name of the package. debian: path of its tar file, `pool/...`. archive, folder: name in the task's folder."""
     version: str = ""
     digest: str
-    """pypi: `sha256:` of the wheel. npm: its integrity, `sha512-`. go: `h1:`, as in a `go.sum`. debian, archive:
-    `sha256:` of the file. folder: `sha256:` of its tree."""
+    """pypi: `sha256:` of the wheel. npm: its integrity, `sha512-`. go: `h1:`, as in a `go.sum`. debian, checkout,
+    archive: `sha256:` of the file. folder: `sha256:` of its tree."""
     license: str
-    """SPDX identifier for what is fetched. None of it is in this repository."""
+    """SPDX identifier for what is fetched, or for the own files of a checkout. What is fetched is not in this
+    repository."""
     requires: tuple[str, ...] = ()
     """Everything that the package requires, and what that requires. It becomes part of the source.
 
@@ -76,7 +83,7 @@ class Reference(Record):
     """pypi: `module:function`. npm: path of the script. go, debian: folder of the command; empty: the module's own."""
     renamed: tuple[str, ...] = ()
     """Paths or globs of the reference's own files in which the task's name replaces `names`. They are relative to the
-    folder that installs the reference: modules of pypi lie in its `src/`."""
+    folder that installs the reference: Python modules lie in its `src/`."""
     names: tuple[str, ...] = ()
     """Published names of the tool, which the reference shows in its help pages and messages."""
     lines: int
@@ -89,18 +96,21 @@ class Reference(Record):
     @model_validator(mode="after")
     def _check_texts(self) -> Self:
         """Refuse texts that a package client would take for an option, or paths that leave the task's folder."""
+        if (self.source == "checkout") != bool(self.registry):
+            raise ValueError("`registry` is for a checkout, which needs one")
         check_package, check_version = packages.CHECKS.get(
             self.source, (packages.inner_path, packages.any_text)
         )
         check_package(self.package)
         check_version(self.version)
-        check_line, _ = packages.REQUIREMENTS.get(self.source, packages.REQUIREMENTS["pypi"])
+        kind = self.registry or self.source
+        check_line, _ = packages.REQUIREMENTS.get(kind, packages.REQUIREMENTS["pypi"])
         packages.check_all(check_line, self.requires)
         packages.check_all(packages.inner_path, self.renamed)
         packages.check_all(packages.published_name, self.names)
         if bool(self.renamed) != bool(self.names):
             raise ValueError("`renamed` says where `names` are replaced: give both, or neither")
-        entry = packages.python_entry if self.source == "pypi" else packages.inner_path
+        entry = packages.python_entry if kind == "pypi" else packages.inner_path
         packages.check_all(entry, [self.entry] if self.entry else [])
         return self
 
@@ -114,7 +124,7 @@ class Reference(Record):
             _, name_of = packages.REQUIREMENTS["pypi"]
             return {"pypi": tuple(map(name_of, self.requires))} if self.requires else {}
         name = self.package if self.source != "debian" else self.package.rpartition("/")[0].rpartition("/")[2]
-        return {self.source: (name,)}
+        return {self.registry or self.source: (name,)}
 
     @property
     def size(self) -> dict[str, float]:
@@ -135,7 +145,7 @@ def solution(reference: Reference, tool: str, cache: Path) -> Path:
 def identity(reference: Reference, tool: str) -> str:
     """Return a digest of everything that shapes a reference's source."""
     # References that rename nothing keep the identity, and their tasks the keys, that they had before these fields.
-    empty = {name for name in ("renamed", "names") if not getattr(reference, name)}
+    empty = {name for name in ("renamed", "names", "registry") if not getattr(reference, name)}
     shaping = reference.model_dump(mode="json", exclude={"lines", "files", "depth", "license", *empty})
     return digest([shaping, tool, SOLVE])
 
@@ -180,6 +190,8 @@ def fetch(
             elif reference.source == "debian":
                 others = _from_debian(reference, source, client, say)
                 rename_command(tool, reference.entry, source)
+            elif reference.source == "checkout":
+                others = _from_checkout(reference, tool, task, source, client)
             else:
                 _from_task(reference, task, source)
             rename(reference.names, tool, reference.renamed, source)
@@ -211,35 +223,10 @@ def _from_pypi(reference: Reference, tool: str, into: Path) -> list[str]:
 
     Like the other functions below, it returns the paths of files that belong to requirements.
     """
-    code = into / "src"
+    code = into / SRC
     pinned = f"{reference.package}=={reference.version} --hash={reference.digest}"
-    install_wheels([pinned, *reference.requires], code)
-    for leftover in [*code.glob("*.dist-info"), code / "bin"]:
-        shutil.rmtree(leftover, ignore_errors=True)
-    (code / ".lock").unlink(missing_ok=True)
-    modules = [path.stem for path in sorted(code.glob("*.py"))]
-    folders = sorted({".".join(path.parent.relative_to(code).parts) for path in code.rglob("*/*.py")})
-    (into / "pyproject.toml").write_text(
-        f"""[build-system]
-requires = ["setuptools"]
-build-backend = "setuptools.build_meta"
-
-[project]
-name = {json.dumps(tool)}
-version = {json.dumps(reference.version)}
-
-[project.scripts]
-{tool} = {json.dumps(reference.entry)}
-
-[tool.setuptools]
-package-dir = {{ "" = "src" }}
-py-modules = {json.dumps(modules)}
-packages = {json.dumps(folders)}
-
-[tool.setuptools.package-data]
-"*" = ["*"]
-"""
-    )
+    _install([pinned, *reference.requires], code)
+    write_project(tool, reference.version, reference.entry, into)
     return _of_other_wheels(pinned, code, into) if reference.requires else []
 
 
@@ -259,6 +246,11 @@ def _of_other_wheels(own: str, code: Path, source: Path) -> list[str]:
 def _from_npm(reference: Reference, tool: str, into: Path, javascript: Path) -> list[str]:
     """Unpack a package and what it requires, and give its command the tool's name. No scripts run."""
     npm_package(reference.package, reference.version, reference.digest, javascript, into)
+    return _complete_npm(reference, tool, into, javascript)
+
+
+def _complete_npm(reference: Reference, tool: str, into: Path, javascript: Path) -> list[str]:
+    """Add to a package what it requires, and give its command the tool's name."""
     own = borrowed.contents(into)
     placed = [packages.npm_placed(line) for line in reference.requires]
     place_packages(placed, javascript, into)
@@ -297,13 +289,55 @@ def vendor_others(debs: Sequence[Path], entry: str, source: Path, golang: Path) 
     return borrowed.others(source, borrowed.vendored(source, module_path(source)), own)
 
 
+def _from_checkout(
+    reference: Reference, tool: str, task: Path, into: Path, client: Callable[[str], Path]
+) -> list[str]:
+    """Make a checkout installable under the tool's name, with what it requires."""
+    if reference.registry == "pypi":
+        with tempfile.TemporaryDirectory() as folder:
+            _from_task(reference, task, Path(folder, "own"))
+            return _python_checkout(reference, tool, Path(folder, "own"), into)
+    _from_task(reference, task, into)
+    if reference.registry == "npm":
+        return _complete_npm(reference, tool, into, client("javascript"))
+    own = borrowed.contents(into, ["vendor"])
+    vendor_required(client("go"), into)
+    others = borrowed.others(into, borrowed.vendored(into, reference.package), own)
+    rename_command(tool, reference.entry, into)
+    return others
+
+
+def _python_checkout(reference: Reference, tool: str, checkout: Path, into: Path) -> list[str]:
+    """Make a project of a checkout's modules and its requirements. Where both have a file, the checkout's counts."""
+    code = into / SRC
+    code.mkdir(parents=True)
+    _install(reference.requires, code)
+    brought = {path.name for path in code.iterdir()}
+    own = place_modules(checkout, reference.entry, code)
+    write_project(tool, reference.version, reference.entry, into, ("*", "**/*"))
+    places = [f"{SRC}/{name}" for name in brought.difference(own)]
+    return borrowed.others(into, places, set().union(*(borrowed.contents(code / name) for name in own)))
+
+
+def _install(pins: Sequence[str], code: Path) -> None:
+    """Install wheels as plain folders of modules, without what is about them, and without their commands."""
+    if pins:
+        install_wheels(pins, code)
+    for leftover in [*code.glob("*.dist-info"), code / "bin"]:
+        shutil.rmtree(leftover, ignore_errors=True)
+    (code / ".lock").unlink(missing_ok=True)
+
+
 def _from_task(reference: Reference, task: Path, into: Path) -> None:
-    place = task / reference.package
+    name = CHECKOUT if reference.source == "checkout" else reference.package
+    place = task / name
     if not place.resolve().is_relative_to(task.resolve()):
-        raise TaskError(f"reference {reference.package}: it is a link that leaves the task's folder.")
+        raise TaskError(f"reference {name}: it is a link that leaves the task's folder.")
     if reference.source == "folder":
-        check_digest(tree_digest(place), reference.digest, reference.package)
+        check_digest(tree_digest(place), reference.digest, name)
         copy_tree(place, into)
         return
-    check_digest(file_digest(place), reference.digest, reference.package)
+    if not place.is_file():
+        raise TaskError(f"reference {name}: the task's folder has no such file.")
+    check_digest(file_digest(place), reference.digest, name)
     unpack(place, into)

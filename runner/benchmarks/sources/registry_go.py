@@ -57,7 +57,7 @@ def look_up_module(module: str, version: str, golang: Path) -> Package:
             package=module,
             version=version,
             digest=found["Sum"],
-            commands=_commands(code, module),
+            commands=commands_of(code, module),
             build_files=build_files(code),
             readme=readme(code),
             **measures(code, "go"),
@@ -82,7 +82,7 @@ def look_up_source(
         about = _stanza((found / "sources").read_text("utf-8"), Version=version)
         digest, file = _archive(about)
         unpack(found / file, code, without_top=True)
-        commands = _commands(code, module_path(code))
+        commands = commands_of(code, module_path(code))
         commands, requires = _requirements(code, commands, found, client)
         return Package(
             source="debian",
@@ -99,7 +99,7 @@ def look_up_source(
         )
 
 
-def _commands(source: Path, module: str) -> dict[str, str]:
+def commands_of(source: Path, module: str) -> dict[str, str]:
     """Return the commands of a module, by the name that Go gives to their binaries. Raises `TaskError` for none."""
     own = re.sub(r"/v\d+$", "", module).rpartition("/")[2]
     found: dict[str, str] = {}

@@ -35,54 +35,65 @@ SCRIPTS = ("preinstall", "install", "postinstall")
 
 
 def look_up(name: str, version: str, javascript: Path) -> Package:
-    """Return a package with a command that needs no scripts and no machine code.
+    """Return a package that needs no scripts and no machine code.
 
     Raises `TaskError` for others, and `FetchError`.
     """
     npm = [str(javascript / NODE), str(javascript / NPM)]
     with tempfile.TemporaryDirectory() as folder:
         wanted = f"{packages.npm_name(name)}@{packages.npm_version(version)}"
-        answer = json.loads(run_client([*npm, "view", "--json", "--", wanted], folder))
-        code = Path(folder, "code")
-        npm_package(name, version, answer["dist"]["integrity"], javascript, code)
+        answer = _viewed(run_client([*npm, "view", "--json", "--", wanted], folder), wanted)
+        code, integrity = Path(folder, "code"), answer["dist"]["integrity"]
+        npm_package(name, version, integrity, javascript, code)
         about = package_json(code)
-        _check_scripts(about, code)
-        commands = _commands(name, about.get("bin"))
-        if not commands:
-            raise TaskError(f"{name} {version} declares no command, so it is no command-line tool.")
+        check_scripts(about, code)
+        commands = commands_of(name, about.get("bin"))
         locked = Path(folder, "locked")
         locked.mkdir()
         return Package(
             source="npm",
             package=name,
             version=version,
-            digest=answer["dist"]["integrity"],
-            requires=_requires(about, npm, locked),
+            digest=integrity,
+            requires=required_by(about, npm, locked),
             commands=commands,
             build_files=build_files(code),
             readme=readme(code),
-            **_described(about, answer.get("maintainers") or ()),
+            **described_by(about, answer.get("maintainers") or ()),
             **measures(code, "javascript"),
         )
 
 
-def _check_scripts(about: Mapping[str, Any], code: Path) -> None:
+def _viewed(text: str, wanted: str) -> dict[str, Any]:
+    """Return what the registry says of a version. Raises `TaskError` if it has none, or none with a SHA-512 digest."""
+    answer = json.loads(text or "null")
+    if not isinstance(answer, dict):
+        raise TaskError(f"The registry has no {wanted}.")
+    integrity = (answer.get("dist") or {}).get("integrity")
+    if not isinstance(integrity, str) or not integrity.startswith("sha512-"):
+        raise TaskError(f"The registry gives no SHA-512 digest of {wanted}, so it cannot be taken.")
+    return answer
+
+
+def check_scripts(about: Mapping[str, Any], code: Path) -> None:
     """Raise `TaskError` for a package that npm builds, or that runs something of its own, when it is installed."""
-    run = [name for name in SCRIPTS if name in (about.get("scripts") or {})]
+    scripts = about.get("scripts")
+    run = [name for name in SCRIPTS if isinstance(scripts, dict) and name in scripts]
     if run or (code / "binding.gyp").is_file():
         what = f"a script at its installation ({run[0]})" if run else "a compiler at its installation"
         raise TaskError(f"{about.get('name')} needs {what}, and none runs here.")
 
 
-def _commands(name: str, declared: Any) -> dict[str, str]:
+def commands_of(name: str, declared: Any) -> dict[str, str]:
     """Return the commands that the field `bin` declares: a path, or paths by name."""
     if isinstance(declared, str):
         declared = {name.rpartition("/")[2]: declared}
-    return {key: str(PurePosixPath(path)) for key, path in (declared or {}).items()}
+    named = declared if isinstance(declared, dict) else {}
+    return {key: str(PurePosixPath(path)) for key, path in named.items() if isinstance(path, str)}
 
 
-def _requires(about: Mapping[str, Any], npm: list[str], folder: Path) -> tuple[str, ...]:
-    """Return the lines of `Reference.requires` that npm resolves for a package."""
+def required_by(about: Mapping[str, Any], npm: list[str], folder: Path) -> tuple[str, ...]:
+    """Return the lines of `Reference.requires` that npm resolves for a package. A lock in `folder` is respected."""
     described = {key: about[key] for key in RESOLVED if key in about}
     (folder / "package.json").write_text(json.dumps(described))
     run_client([*npm, "install", "--package-lock-only", "--ignore-scripts", "--no-audit"], str(folder))
@@ -125,7 +136,7 @@ def _runs_on_linux(entry: Mapping[str, Any]) -> bool:
     return allows("os", "linux") and allows("cpu", "x64", "arm64")
 
 
-def _described(about: Mapping[str, Any], maintainers: Any) -> dict[str, Any]:
+def described_by(about: Mapping[str, Any], maintainers: Any) -> dict[str, Any]:
     """Return the fields of a package that its package.json and the registry give."""
     listed = [about.get("author"), *_list(about.get("contributors")), *_list(about.get("maintainers"))]
     found = people(_person(entry) for entry in [*listed, *_list(maintainers)] if entry)

@@ -31,7 +31,7 @@ CLASSIFIED = {
 
 
 def look_up(name: str, version: str) -> Package:
-    """Return a package with a pure wheel and a command. Raises `TaskError` if it has none, and `FetchError`."""
+    """Return a package with a pure wheel. Raises `TaskError` if it has none, and `FetchError`."""
     with tempfile.TemporaryDirectory() as folder:
         asked, code, source = (Path(folder, part) for part in ("asked", "code", "source"))
         asked.mkdir()
@@ -40,10 +40,8 @@ def look_up(name: str, version: str) -> Package:
         if wheel is None:
             raise TaskError(f"{name} {version} has no wheel for every machine, so it cannot be taken.")
         unpack_distribution(wheel, name, code)
-        about = next(code.glob("*.dist-info"))
+        about = _about(code)
         commands = _commands(about / "entry_points.txt")
-        if not commands:
-            raise TaskError(f"{name} {version} declares no command, so it is no command-line tool.")
         if sdist := found.get("sdist"):
             unpack_distribution(sdist, name, source)
         own, pinned = packages.python_name(name), f"{name}=={version}"
@@ -53,13 +51,21 @@ def look_up(name: str, version: str) -> Package:
             version=version,
             digest=wheel["hash"],
             requires=tuple(
-                line for line in lock_requirements((pinned,)) if canonicalize_name(_named(line)) != own
+                line for line in lock_requirements((pinned,)) if canonicalize_name(named(line)) != own
             ),
             commands=commands,
             build_files=build_files(source),
-            **_described(about / "METADATA"),
+            **described(about / "METADATA"),
             **measures(code, "python"),
         )
+
+
+def _about(code: Path) -> Path:
+    """Return the folder in which a wheel describes itself. Raises `TaskError` if it does not."""
+    found = sorted(file.parent for file in code.glob("*.dist-info/METADATA"))
+    if not found:
+        raise TaskError("The wheel has no METADATA, so nothing can be said of it.")
+    return found[0]
 
 
 def _is_pure(address: str) -> bool:
@@ -71,27 +77,34 @@ def _is_pure(address: str) -> bool:
     return any((tag.interpreter, tag.abi, tag.platform) == ("py3", "none", "any") for tag in tags)
 
 
-def _named(line: str) -> str:
+def named(line: str) -> str:
+    """Return the name of the package that a line of a lock pins."""
     return re.split(r"[^\w.-]", line)[0]
 
 
 def _commands(file: Path) -> dict[str, str]:
-    """Return the console scripts of a wheel. Their extras, `[x]`, are dropped: all requirements are installed."""
+    """Return the console scripts of a wheel. Their extras, `[x]`, are dropped: all requirements are installed.
+
+    Raises `TaskError` for a file that is not one.
+    """
     parser = configparser.ConfigParser(delimiters=("=",), interpolation=None, strict=False)
     parser.optionxform = str  # type: ignore[assignment, method-assign]
-    parser.read_string(file.read_text("utf-8") if file.is_file() else "")
+    try:
+        parser.read_string(file.read_text("utf-8") if file.is_file() else "")
+    except (configparser.Error, UnicodeDecodeError) as error:
+        raise TaskError(f"{file.name} of the wheel cannot be read: {error}.") from error
     scripts = dict(parser["console_scripts"]) if parser.has_section("console_scripts") else {}
     return {name: re.sub(r"\s+", "", value.partition("[")[0]) for name, value in scripts.items()}
 
 
-def _described(file: Path) -> dict[str, Any]:
+def described(file: Path) -> dict[str, Any]:
     """Return the fields of a package that a wheel's METADATA gives."""
     about, _ = parse_email(file.read_bytes())
     mails = getaddresses([about.get("author_email") or "", about.get("maintainer_email") or ""])
     names = [about.get("author"), about.get("maintainer"), *(name for name, _ in mails)]
     urls = about.get("project_urls") or {}
     return {
-        "license": _license(about),
+        "license": license_of(about),
         "description": (about.get("summary") or "").strip(),
         "readme": about.get("description") or "",
         "authors": distinct(name for name in names if name != "UNKNOWN"),
@@ -100,7 +113,7 @@ def _described(file: Path) -> dict[str, Any]:
     }
 
 
-def _license(about: Any) -> str:
+def license_of(about: Any) -> str:
     """Return the licence as METADATA states it; empty if there is only its text, or nothing."""
     if expression := about.get("license_expression"):
         return str(expression)

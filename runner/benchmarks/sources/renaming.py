@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from runner.errors import ConfigError
+from runner.errors import TaskError
 
 REQUIREMENTS = {"node_modules", "vendor"}
 """Folders of packages that the reference requires. They are not its own files."""
@@ -30,7 +30,7 @@ _LITERALS = {".py": _PYTHON, **dict.fromkeys((".js", ".mjs", ".cjs", ".ts", ".js
 def rename(names: Iterable[str], tool: str, globs: Iterable[str], source: Path) -> None:
     """Replace whole words in files of a folder: `Usage: name`, but not `name.x`, `x/name` or `--name`.
 
-    Raises `ConfigError` for a glob without files, and for a file that is not UTF-8 text.
+    Raises `TaskError` for a glob without files, and for a file that is not UTF-8 text.
     """
     longest = sorted(names, key=len, reverse=True)
     if not longest:
@@ -46,7 +46,7 @@ def rename(names: Iterable[str], tool: str, globs: Iterable[str], source: Path) 
         try:
             text = file.read_bytes().decode("utf-8")
         except UnicodeDecodeError as error:
-            raise ConfigError(
+            raise TaskError(
                 f"renamed: {file.relative_to(source)} is not UTF-8 text: leave it out."
             ) from error
         literals = _LITERALS.get(_suffix(file, text))
@@ -63,7 +63,7 @@ def _suffix(file: Path, text: str) -> str:
 
 
 def _files(glob: str, source: Path) -> Iterator[Path]:
-    """Yield the reference's own files that a path or glob means, without links. Raises `ConfigError` for none."""
+    """Yield the reference's own files that a path or glob means, without links. Raises `TaskError` for none."""
     own = [
         path
         for path in sorted(source.glob(glob))
@@ -72,5 +72,5 @@ def _files(glob: str, source: Path) -> Iterator[Path]:
         and not REQUIREMENTS & set(path.relative_to(source).parts)
     ]
     if not own:
-        raise ConfigError(f"renamed: {glob!r} means none of the reference's own files: correct it.")
+        raise TaskError(f"renamed: {glob!r} means none of the reference's own files: correct it.")
     yield from own

@@ -7,13 +7,14 @@ import ssl
 import tempfile
 import tomllib
 import urllib.request
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
 from runner.archives import unpack
 from runner.benchmarks.sources import packages
 from runner.benchmarks.sources.clients import FETCH_SECONDS, check_digest, file_digest, run_client
-from runner.errors import ConfigError
+from runner.errors import ConfigError, FetchError
 
 
 def sdist_digest(package: str, version: str) -> str:
@@ -33,8 +34,11 @@ def unpack_distribution(found: dict[str, Any], package: str, into: Path, wanted:
     trusted = ssl.create_default_context()
     with tempfile.TemporaryDirectory() as folder:
         packed = Path(folder, "packed")
-        with urllib.request.urlopen(found["url"], timeout=FETCH_SECONDS, context=trusted) as answer:  # noqa: S310 - the index's
-            packed.write_bytes(answer.read())
+        try:
+            with urllib.request.urlopen(found["url"], timeout=FETCH_SECONDS, context=trusted) as answer:  # noqa: S310 - the index's
+                packed.write_bytes(answer.read())
+        except (OSError, HTTPException) as error:
+            raise FetchError(f"{package}: the index does not deliver {found['url']}: {error}.") from error
         check_digest(file_digest(packed), wanted or found["hash"], package)
         unpack(packed, into, without_top=not found["url"].endswith(".whl"))
 

@@ -19,6 +19,7 @@ from runner.benchmarks.cli_tool_bench.published_tasks.cases import CasePolicy, G
 from runner.benchmarks.cli_tool_bench.published_tasks.checkout import find_tool
 from runner.benchmarks.cli_tool_bench.published_tasks.texts import read_categories, read_texts
 from runner.benchmarks.cli_tool_bench.published_tasks.vendoring import MARK, recipe
+from runner.benchmarks.sources.clones import pack
 from runner.benchmarks.sources.task_toml import read_toml
 from runner.errors import ConfigError, TaskError
 from tests.support import checkout_factory as authors
@@ -169,9 +170,9 @@ def test_what_a_client_adds_never_replaces_the_clones_own_files(tmp_path: Path) 
             (tmp_path / name / path).write_text(text)
     (tmp_path / "made" / "node_modules" / "dangling").symlink_to("nowhere")
     vendoring._add_new(tmp_path / "made", tmp_path / "source", ())
-    vendoring._pack(tmp_path / "source", tmp_path / "one.tar")
+    pack(tmp_path / "source", tmp_path / "one.tar")
     (tmp_path / "source" / "tally.py").touch()
-    vendoring._pack(tmp_path / "source", tmp_path / "other.tar")
+    pack(tmp_path / "source", tmp_path / "other.tar")
     assert (tmp_path / "one.tar").read_bytes() == (tmp_path / "other.tar").read_bytes()
     with tarfile.open(tmp_path / "one.tar") as packed:
         texts = {name: file.read() for name in packed.getnames() if (file := _file(packed, name))}

@@ -218,7 +218,6 @@ def test_a_source_of_debian_is_installed_with_the_libraries_that_it_imports(
 @pytest.mark.parametrize(
     ("source", "name", "version", "reason"),
     [
-        ("pypi", "six", "1.16.0", "declares no command"),
         ("pypi", "markupsafe", "3.0.2", "has no wheel for every machine"),
         ("pypi", "../x", "1.0", "is not the name of a Python package"),
         ("npm", "--x", "1.0.0", "is not the name of an npm package"),

@@ -16,7 +16,8 @@ import pytest
 from runner.benchmarks.project_setup import given_project
 from runner.benchmarks.project_setup.dataset import SOLUTION, TASK, ProjectSetupBench
 from runner.benchmarks.project_setup.deliverables import PROJECT, TRUTH, Outcomes, Truth
-from runner.benchmarks.project_setup.projects import digest_of, project_paths, size
+from runner.benchmarks.project_setup.projects import digest_of, size
+from runner.benchmarks.sources.checkouts import project_paths
 from runner.benchmarks.sources.references import new_folder
 from runner.errors import ConfigError, TaskError
 from runner.files import write_atomically

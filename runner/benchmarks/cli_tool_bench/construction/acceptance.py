@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runner.benchmarks.cli_tool_bench.construction.rejections import rejected
+from runner.benchmarks.cli_tool_bench.construction.rejections import breaking, rejected
 from runner.protocols import Submission
 from runner.records import Record, SandboxSpec
 
@@ -39,8 +39,9 @@ def accept(folder: Path, steps: Steps, dataset: CliToolBench, sandboxes: Sandbox
 
 def _bounds(task: Task, dataset: CliToolBench, sandboxes: SandboxProvider) -> Bounds:
     source = task.solution / "source" if task.solution else None
-    oracle = _judge(task, source, dataset, sandboxes)
-    nop = _judge(task, None, dataset, sandboxes)
+    with breaking("acceptance"):
+        oracle = _judge(task, source, dataset, sandboxes)
+        nop = _judge(task, None, dataset, sandboxes)
     if oracle.reward != 1 or nop.reward != 0:
         shown = oracle.output if oracle.reward != 1 else nop.output
         rewards = f"the reference's reward is {oracle.reward} and that of an empty workspace {nop.reward}"

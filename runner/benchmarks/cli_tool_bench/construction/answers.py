@@ -15,6 +15,7 @@ from typing import Protocol
 
 from pydantic import ValidationError
 
+from runner.benchmarks.cli_tool_bench.construction.fences import RULE, enclosed, token_of
 from runner.benchmarks.cli_tool_bench.construction.rejections import Step, rejected
 from runner.errors import TaskError
 from runner.files import write_atomically
@@ -137,7 +138,7 @@ class Answers:
                     return kept, ""
                 messages += [
                     {"role": "assistant", "content": answer},
-                    {"role": "user", "content": f"That does not do: {fault}\nAnswer again, complete."},
+                    {"role": "user", "content": _objection(fault)},
                 ]
         return None, fault
 
@@ -170,6 +171,27 @@ class Answers:
         known = {**self._authors(), name: author}
         content = {key: value.model_dump() for key, value in sorted(known.items())}
         write_atomically(self.folder / PROVENANCE, (json.dumps(content, indent=1) + "\n").encode())
+
+
+def _objection(fault: str) -> str:
+    """Return what a model is told of its answer's fault, which may quote what a tool or a generator printed."""
+    token = token_of(fault=fault)
+    rule = RULE.format(token=token)
+    return f"That does not do, for this fault.\n{rule}{enclosed(token, fault=fault)}\nAnswer again, complete."
+
+
+def fenced(answer: str) -> tuple[str, str]:
+    """Return the label and the text of the fenced block in an answer, such as `python`; two empty texts for none.
+
+    Models often put a sentence before a block, or behind it. The block ends at the last fence, because what is fenced
+    may hold fences of its own.
+    """
+    lines = answer.split("\n")
+    fences = [number for number, line in enumerate(lines) if line.lstrip().startswith("```")]
+    if len(fences) < 2:  # noqa: PLR2004 - where it begins, and where it ends
+        return "", ""
+    first, last = fences[0], fences[-1]
+    return lines[first].strip().lstrip("`").strip().lower(), "\n".join(lines[first + 1 : last]) + "\n"
 
 
 def _small_text(file: Path) -> str:

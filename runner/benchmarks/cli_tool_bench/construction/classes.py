@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator, Mapping
 
@@ -20,6 +21,8 @@ from runner.benchmarks.cli_tool_bench.construction.schema import (
 from runner.records import Record
 
 LONGEST_DESCRIPTION = 120
+LONGEST_NAME = 100
+"""Longest name of a class, in characters. Files are called by it, and a tool's help may list words of any length."""
 BASE = "BASIC"
 """Base class of the tool itself."""
 
@@ -98,12 +101,6 @@ def unroll(schema: Schema, cap: int, exclude: Mapping[str, str] | None = None) -
     return Unrolled(classes=tuple(found[:cap]), dropped=dropped, excluded=tuple(excluded))
 
 
-def describe(command_class: CommandClass) -> str:
-    """Return one line that says what a class exercises."""
-    words = " ".join((*command_class.words, *command_class.exercised))
-    return f"{command_class.name}: `{words}` - {command_class.description}"
-
-
 class _Wanted(Record):
     """A class before its parameters are completed and its name is made unique."""
 
@@ -133,12 +130,15 @@ def _wanted(root: Command) -> Iterator[_Wanted]:
 
 
 def _name(*words: str) -> str:
-    """Return a class's name from words: upper case, everything else but digits as `_`."""
+    """Return a class's name from words: upper case, everything else but digits as `_`; the end of a long one is cut."""
     parts = [re.sub(r"[^A-Z0-9]", "_", word.lstrip("-").upper()) for word in words]
     name = "_".join(
         part if part.strip("_") else _spelled(word) for part, word in zip(parts, words, strict=True)
     )
-    return name.lstrip("_")
+    name = name.lstrip("_")
+    if len(name) <= LONGEST_NAME:
+        return name
+    return f"{name[: LONGEST_NAME - 9]}_{hashlib.sha256(name.encode()).hexdigest()[:8].upper()}"
 
 
 def _spelled(word: str) -> str:

@@ -26,7 +26,7 @@ from runner.benchmarks.sources.published_package import Package
 from runner.benchmarks.sources.references import fetch_context
 from runner.benchmarks.sources.registries import look_up
 from runner.benchmarks.sources.task_toml import read_toml
-from runner.errors import TaskError
+from runner.errors import FetchError, TaskError
 from runner.records.base import first_fault
 
 if TYPE_CHECKING:
@@ -56,15 +56,17 @@ class Curation:
         try:
             found = self._completed(candidate)
             self.filters.check(found)
+            if found.category is None:  # before anything is installed
+                raise rejected(
+                    "candidate", "category: none is said; fill in the column with one of the nine domains."
+                )
             reached = "metadata"
             command = self._entry(found)
             reached = "entry"
             folder = self._recipe(found, command)
         except RejectedError as error:
             return Outcome(name=candidate.name, reached=reached, rejection=error.rejection)
-        except (
-            TaskError
-        ) as error:  # the registry has no such package, or one that no reference can be made of
+        except (TaskError, FetchError) as error:  # no such package, or one that no reference can be made of
             rejection = Rejection(step="candidate", reason=f"package: {error}"[:2000])
             return Outcome(name=candidate.name, reached=reached, rejection=rejection)
         if not (folder / "task.toml").is_file():
@@ -95,16 +97,12 @@ class Curation:
 
     def _entry(self, candidate: Candidate) -> str:
         package = self._package(candidate)
-        look = partial(find_entry, package, self.dataset, self.sandboxes, candidate.command)
+        look = partial(find_entry, package, self.dataset, self.sandboxes, self.say, candidate.command)
         key = [package.digest, package.requires, candidate.command]
         return self._steps(candidate).get("entry", key, Entry, look).command
 
     def _recipe(self, candidate: Candidate, command: str) -> Path:
         """Return the folder of the candidate's task, whose recipe is written if it is new. Raises `RejectedError`."""
-        if candidate.category is None:
-            raise rejected(
-                "entry", "category: none is said; fill in the column with one of the nine domains."
-            )
         folder = self.path / (candidate.tool or made_up_name(candidate.name))
         if not (folder / FOLDER / FILE).is_file():
             wanted = candidate.model_dump(include={"source", "package", "version", "license", "category"})

@@ -19,6 +19,7 @@ from pydantic import Field, ValidationError
 
 from runner.benchmarks.cli_tool_bench.case_file import mentions
 from runner.benchmarks.cli_tool_bench.construction import inside
+from runner.benchmarks.cli_tool_bench.construction.answers import fenced
 from runner.records import Environment, Record
 from runner.records.base import first_fault
 from runner.records.cases import Case, CaseLimits, CaseSide
@@ -101,14 +102,13 @@ class Generators:
 
 
 def check_source(source: str) -> str:
-    """Return a generator's source without the fence of a block. Raises `ValueError` if it cannot be one."""
+    """Return a generator's source, which may be a fenced block. Raises `ValueError` if it cannot be one."""
     text = source.strip()
-    if text.startswith("```"):
-        text = text.partition("\n")[2].rpartition("```")[0]
     try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise ValueError(f"it is not Python: {error}") from error
+        tree = _parsed(text)
+    except ValueError:
+        text = fenced(text)[1] or text
+        tree = _parsed(text)
     functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     imported = {
         alias.asname or alias.name
@@ -119,6 +119,13 @@ def check_source(source: str) -> str:
     if missing := [name for name in ("common", "boundary", "error") if name not in functions | imported]:
         raise ValueError(f"it has no function {missing[0]}(draw)")
     return text if text.endswith("\n") else f"{text}\n"
+
+
+def _parsed(text: str) -> ast.Module:
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise ValueError(f"it is not Python: {error}") from error
 
 
 def _read(text: str, tool: str, name: str) -> Draws:

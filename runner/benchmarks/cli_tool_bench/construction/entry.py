@@ -22,12 +22,13 @@ def match(added: Collection[str], repository: str) -> str:
     # A name that no shell word could hold plainly is never a command that a prompt can mention.
     names = sorted({name for name in added if _is_plain(name)})
     if not names:
-        raise rejected("entry", "the installation added no executable.")
+        raise rejected("entry", "no command: the installation added no executable.")
     if not _is_plain(repository):
-        raise rejected("entry", f"{repository[:40]!r} is not the name of a repository.")
+        raise rejected("entry", f"name: {repository[:40]!r} is not the name of a repository.")
     for level, found in _levels(names, repository):
         if len(found) > 1:
-            reason = f"{', '.join(found[:5])} match {repository!r} equally well ({level}); name the command."
+            names_found = ", ".join(found[:5])
+            reason = f"several commands: {names_found} match {repository!r} equally well ({level}); name the command."
             raise rejected("entry", reason)
         if found:
             return found[0]

@@ -24,6 +24,8 @@ STAGES: dict[Stage, str] = {
     "chosen": "are chosen",
 }
 """Stage -> what those that reach it have in common, for people."""
+LONGEST_REASON = 60
+"""Characters of a reason by which rejections are counted, and for which the picture has room."""
 
 
 class Outcome(Record):
@@ -38,8 +40,8 @@ class Outcome(Record):
 
     @property
     def reason(self) -> str:
-        """The reason up to its colon, by which rejections are counted; empty if there is none."""
-        return self.rejection.reason.partition(":")[0] if self.rejection else ""
+        """The reason up to its colon, by which rejections are counted; empty if there is none. A long one is cut."""
+        return self.rejection.reason.partition(":")[0][:LONGEST_REASON] if self.rejection else ""
 
 
 def counts(outcomes: Sequence[Outcome]) -> dict[Stage, int]:

@@ -8,6 +8,7 @@ task's first trial therefore finds them.
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import cached_property, partial
@@ -16,10 +17,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 from runner.benchmarks.cli_tool_bench.construction import moved_clock
 from runner.benchmarks.cli_tool_bench.construction.recipe import INSTALL
-from runner.benchmarks.cli_tool_bench.construction.rejections import rejected
+from runner.benchmarks.cli_tool_bench.construction.rejections import breaking, rejected
 from runner.benchmarks.cli_tool_bench.installation import Installed, install
-from runner.benchmarks.sources.references import identity
+from runner.benchmarks.sources.references import CHECKOUT, identity
 from runner.benchmarks.sources.task_toml import table
+from runner.errors import ConfigError, FetchError, TaskError
 from runner.records import Image
 from runner.records.cases import Case, CaseResult, CaseSide
 
@@ -44,13 +46,16 @@ class ReferenceMachine:
         sandboxes: SandboxProvider,
         work: Path,
     ) -> None:
-        """`work` is the folder of the draft."""
-        self._recipe, self._reference, self._sandboxes = recipe, reference, sandboxes
+        """`work` is the folder of the draft, and of the packed files of a checkout."""
+        self._recipe, self._reference, self._sandboxes, self._work = recipe, reference, sandboxes, work
         self._dataset = dataset.model_copy(update={"root": work / "draft", "include": ()})
         self._stack = ExitStack()
 
     def fetch(self, say: Say) -> None:
-        """Write the draft, and fetch the reference and what its image needs. Raises `ConfigError`."""
+        """Write the draft, and fetch the reference and what its image needs.
+
+        Raises `FetchError`, and `TaskError` for a reference that cannot be fetched whole or become the task's.
+        """
         recipe, folder = self._recipe, self._dataset.root / self._recipe.tool
         folder.mkdir(parents=True, exist_ok=True)
         top = {"tool": recipe.tool, "language": recipe.language, "category": recipe.category}
@@ -61,7 +66,14 @@ class ReferenceMachine:
         (folder / "instruction.md").write_text(f"The command-line tool `{recipe.tool}`.\n", "utf-8")
         draft = {"class": "DRAFT", "command": f"{recipe.tool} --help"}
         (folder / "cases.jsonl").write_text(json.dumps(draft) + "\n", "utf-8")
-        self._dataset.prepare(say)
+        if self._reference.source == "checkout":
+            shutil.copyfile(self._work / CHECKOUT, folder / CHECKOUT)
+        try:
+            self._dataset.prepare(say)
+        except (TaskError, FetchError):
+            raise
+        except ConfigError as error:  # such as an archive with a link that leaves it
+            raise rejected("candidate", f"its source cannot be taken: {error}") from error
 
     @property
     def identity(self) -> list[str]:
@@ -78,7 +90,7 @@ class ReferenceMachine:
 
     @property
     def image(self) -> Image:
-        """The image in which the reference is installed. Raises `VerifierError`, `EngineError`."""
+        """The image in which the reference is installed. Raises `RejectedError`, `EngineError`."""
         return self._installed()
 
     def run(self, command: str) -> CaseResult:
@@ -108,7 +120,13 @@ class ReferenceMachine:
             command = INSTALL[self._recipe.language]
             return self._stack.enter_context(install(task, command, source, self._sandboxes, []))
 
-        return self._dataset.verifier.reference_image(task, installer)
+        image = self._dataset.verifier.reference_image(task, installer)
+
+        def installed() -> Image:
+            with breaking("entry"):
+                return image()
+
+        return installed
 
     @cached_property
     def _box(self) -> CaseBox:
@@ -135,7 +153,8 @@ class ReferenceMachine:
             lanes=verifier.lanes,
             **settings,
         )
-        return self._stack.enter_context(self._sandboxes.cases(side))
+        with breaking("entry"):
+            return self._stack.enter_context(self._sandboxes.cases(side))
 
 
 def _run_all(box: CaseBox, cases: Sequence[Case]) -> list[CaseResult]:

@@ -1,4 +1,4 @@
-"""Make one task from a published tool: a straight line of steps, each stored, from a recipe to a task folder.
+"""Make one task from a tool: a straight line of steps, each stored, from a recipe to a task folder.
 
 recipe -> package -> entry -> help -> schema -> classes -> cases -> golden outputs -> prompt -> task
 """
@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runner.benchmarks.cli_tool_bench.case_file import read_cases
-from runner.benchmarks.cli_tool_bench.construction import acceptance, golden, prompt, scrubbing
-from runner.benchmarks.cli_tool_bench.construction.answers import BY_HAND, Answers
+from runner.benchmarks.cli_tool_bench.construction import acceptance, checkout, golden, prompt, scrubbing
+from runner.benchmarks.cli_tool_bench.construction.answers import BY_HAND, Answers, fenced
 from runner.benchmarks.cli_tool_bench.construction.classes import CommandClass, Unrolled, unroll
 from runner.benchmarks.cli_tool_bench.construction.coverage import uncovered
 from runner.benchmarks.cli_tool_bench.construction.drawing import LIBRARY, Draws, Generators, check_source
@@ -48,7 +48,7 @@ from runner.benchmarks.cli_tool_bench.construction.schema import (
 )
 from runner.benchmarks.cli_tool_bench.construction.scrubbing import Brand
 from runner.benchmarks.sources.published_package import Package
-from runner.benchmarks.sources.references import fetch_context
+from runner.benchmarks.sources.references import CHECKOUT, fetch_context
 from runner.benchmarks.sources.registries import look_up, reference
 from runner.benchmarks.sources.task_toml import table
 from runner.files import write_atomically
@@ -113,7 +113,7 @@ class Making:
     answers: Answers
     steps: Steps
     work: Path
-    """Folder for what can be made again."""
+    """Folder for what can be made again. The packed files of a checkout lie there already."""
     shop: Workshop
 
     def run(self) -> MadeTask:
@@ -139,18 +139,16 @@ class Making:
     def _package(self) -> Package:
         recipe, dataset = self.recipe, self.shop.dataset
         client = partial(fetch_context, dataset.images, cache=dataset.verifier.cache, say=self.shop.say)
-        return self.steps.get(
-            "package",
-            [recipe.source, recipe.package, recipe.version],
-            Package,
-            lambda: look_up(recipe.source, recipe.package, recipe.version, client, self.shop.say),
-        )
+        if recipe.source == "checkout":
+            return checkout.look_up(recipe, self.work / CHECKOUT, client, self.steps)
+        look = partial(look_up, recipe.source, recipe.package, recipe.version, client, self.shop.say)
+        return self.steps.get("package", [recipe.source, recipe.package, recipe.version], Package, look)
 
     def _command(self, package: Package) -> str:
         """Return the published command. Raises `RejectedError` if none is found."""
         recipe, shop = self.recipe, self.shop
         if not recipe.command:
-            look = partial(find_entry, package, shop.dataset, shop.sandboxes)
+            look = partial(find_entry, package, shop.dataset, shop.sandboxes, shop.say)
             return self.steps.get("entry", [package.digest, package.requires], Entry, look).command
         if recipe.command not in package.commands and not recipe.entry:
             known = ", ".join(sorted(package.commands)) or "none"
@@ -162,7 +160,8 @@ class Making:
         if recipe.entry and command not in package.commands:
             package = package.model_copy(update={"commands": package.commands | {command: recipe.entry}})
         found = reference(package, command, recipe.tool)
-        names = tuple(dict.fromkeys([command, package.package, *recipe.brand])) if recipe.renamed else ()
+        name = package.package.rpartition("/")[2]
+        names = tuple(dict.fromkeys([command, name, *recipe.brand])) if recipe.renamed else ()
         changes = {"entry": recipe.entry or found.entry, "license": recipe.license or found.license}
         return found.model_copy(update={**changes, "renamed": recipe.renamed, "names": names})
 
@@ -173,7 +172,10 @@ class Making:
         tree = self.steps.get("help", key, HelpTree, partial(self._help, machine))
         if not tree.pages:
             why = tree.rejected[0].reason if tree.rejected else "it prints none"
-            raise rejected("entry", f"{recipe.tool} has no help page: {why}")
+            raise rejected("entry", f"help: {recipe.tool} has no page: {why}")
+        if long := next((page for page in tree.pages if page.cut), None):
+            kib = HelpLimits().page_bytes >> 10
+            raise rejected("entry", f"help: `{long.command(recipe.tool)}` prints more than {kib} KiB.")
         published = {page.command(recipe.tool): page.text for page in tree.pages}
         pages = {command: brand.scrub(page) for command, page in published.items()}
         found = checked(self._schema(tree, package, pages, brand), tree.texts())
@@ -255,6 +257,8 @@ class Making:
         cases = (case.line for one in classes for case in one.cases)
         (folder / "cases.jsonl").write_text("".join(f"{json.dumps(case)}\n" for case in cases), "utf-8")
         (folder / "golden.jsonl").write_text(golden.lines(classes), "utf-8")
+        if source.source == "checkout":
+            shutil.copyfile(self.work / CHECKOUT, folder / CHECKOUT)
         accepted = acceptance.accept(folder, self.steps, self.shop.dataset, self.shop.sandboxes)
         into = self.shop.path / recipe.tool
         for file in sorted(folder.iterdir()):
@@ -317,7 +321,12 @@ class Making:
 
 
 def check_context(text: str) -> str:
-    """Return the description of a tool. Raises `ValueError` for one that is empty, too long, or has a heading."""
+    """Return the description of a tool, which may be a fenced block of Markdown.
+
+    Raises `ValueError` for one that is empty, too long, or has a heading.
+    """
+    label, block = fenced(text)
+    text = block if label in ("markdown", "md") else text
     words = len(text.split())
     if not FEWEST_WORDS <= words <= MOST_WORDS:
         raise ValueError(f"it has {words} words; {FEWEST_WORDS} to {MOST_WORDS} are wanted")

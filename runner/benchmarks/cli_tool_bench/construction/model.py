@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from runner.gateway.server import Gateway
     from runner.gateway.session import Session
 
+DETERMINISTIC = {"temperature": 0}
+"""Parameters of every question (section 2.2.1)."""
 ANSWER_TOKENS = 8192
 """Limit on one answer, including thoughts."""
 
@@ -67,7 +69,7 @@ class ConstructionModel:
         spec = SessionSpec(
             trial=f"{self._tool} {question.file}",
             task=f"{self._tool}/{question.file}",
-            model=self._model.model_copy(update={"params": self._model.params | {"temperature": 0}}),
+            model=self._model.model_copy(update={"params": self._model.params | DETERMINISTIC}),
             budget=Budget(name="construction", usd=left),
             ledger=folder / LEDGER,
             cassette=self._tape(self._model.path, question.file)
@@ -81,7 +83,10 @@ class ConstructionModel:
                 cost = session.meter.cost_usd
                 self.cost_usd = None if cost is None or self.cost_usd is None else self.cost_usd + cost
         if self._record is not None:
-            cassette.write_tape(folder, self._tape(self._record, question.file))
+            tape = self._tape(self._record, question.file)
+            cassette.write_tape(folder, tape)
+            # A question quotes the tool's README and help, which a cassette that is passed on must not spread.
+            cassette.keep_digests(tape, CHAT, DETERMINISTIC)
 
     def _say(self, session: Session, file: str, messages: Sequence[dict[str, str]]) -> str:
         request = {"messages": list(messages), "max_completion_tokens": ANSWER_TOKENS}

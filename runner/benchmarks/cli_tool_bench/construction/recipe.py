@@ -1,4 +1,4 @@
-"""`making/tool.yaml`: which published tool becomes a task, and under which name."""
+"""`making/tool.yaml`: which tool becomes a task, and under which name."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ INSTALL: dict[Language, str] = {
 }
 """Language -> command that installs a workspace, unless its task has another (section 2.1.2)."""
 LANGUAGES: dict[str, Language] = {"pypi": "python", "npm": "javascript", "debian": "go", "go": "go"}
-"""Source -> language of its tools."""
+"""Registry -> language of its tools."""
 
 
 class Recipe(Record):
@@ -44,11 +44,17 @@ class Recipe(Record):
 
     tool: str = Field(pattern=r"^[a-z][a-z0-9-]{1,30}$")
     """New name of the command, in the prompt, the cases and the reference alike."""
-    source: Literal["pypi", "npm", "debian", "go"]
-    """Registry. debian: a source package that is a Go module."""
-    package: str
-    """Name at the registry."""
-    version: str
+    source: Literal["pypi", "npm", "debian", "go", "checkout"]
+    """Registry, or a checkout: a folder with a project. debian: a source package that is a Go module."""
+    package: str = ""
+    """Name at the registry; a checkout says its own."""
+    version: str = ""
+    """Exact version; empty: as the checkout says it."""
+    folder: str = ""
+    """checkout: its folder, absolute or relative to the folder of this file; empty: the files that lie in the finished
+    task (`references.CHECKOUT`), so that it can be made again where the folder is not."""
+    written_in: Language | None = None
+    """checkout: its language, where it has build files of several."""
     command: str = ""
     """Published name of the command; empty: the one that matches the package's name (section 2.1.2)."""
     entry: str = ""
@@ -78,10 +84,21 @@ class Recipe(Record):
             )
         return self
 
+    @model_validator(mode="after")
+    def _names_its_source(self) -> Recipe:
+        if self.source != "checkout":
+            if not self.package or not self.version:
+                raise ValueError("package, version: name both, as the registry has them")
+            if self.folder or self.written_in:
+                raise ValueError("folder, written_in: these are for `source: checkout`")
+        elif self.package:
+            raise ValueError("package: a checkout says its name itself; name its `folder` instead")
+        return self
+
     @property
     def language(self) -> Language:
-        """Language in which the task is to be solved."""
-        return LANGUAGES[self.source]
+        """Language in which the task is to be solved; that of a checkout is known once it is taken."""
+        return self.written_in or LANGUAGES[self.source]
 
 
 def read_recipe(task: Path) -> Recipe:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Literal
 
 from pydantic import Field
 
-from runner.errors import TaskError
+from runner.errors import ProgramError, SpoiledMachine, TaskError, VerifierError
 from runner.records import Record
 
 Step = Literal["candidate", "entry", "schema", "classes", "generator", "golden", "prompt", "acceptance"]
@@ -18,7 +20,8 @@ class Rejection(Record):
 
     step: Step
     reason: str = Field(min_length=1, max_length=2_000)
-    """One sentence that says what is wrong and, where there is something, what to do."""
+    """One sentence that says what is wrong and, where there is something, what to do. Funnels count by its beginning up
+    to a colon."""
 
 
 class RejectedError(TaskError):
@@ -32,3 +35,12 @@ class RejectedError(TaskError):
 def rejected(step: Step, reason: str) -> RejectedError:
     """Return the exception for a step and its reason; a reason that is too long loses its end."""
     return RejectedError(Rejection(step=step, reason=reason[:2_000]))
+
+
+@contextmanager
+def breaking(step: Step) -> Iterator[None]:
+    """Reject the tool that breaks its own machine in this block, or cannot be installed or judged there."""
+    try:
+        yield
+    except (SpoiledMachine, ProgramError, VerifierError) as error:
+        raise rejected(step, f"machine: {error}") from error

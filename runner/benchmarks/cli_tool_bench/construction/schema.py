@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
+from runner.benchmarks.cli_tool_bench.construction.answers import fenced
 from runner.benchmarks.cli_tool_bench.construction.help.layout import defined
 from runner.benchmarks.cli_tool_bench.construction.help.option_lines import is_standard, shows
 from runner.records import Record
@@ -170,7 +171,7 @@ def walk(command: Command) -> Iterator[tuple[Path, Command]]:
 
 
 def read_schema(text: str, written_by: str | None = None) -> Schema:
-    """Return the schema in a model's answer: JSON alone, or in the one fenced block of the text.
+    """Return the schema in a model's answer: JSON alone, or in one fenced block.
 
     `written_by` replaces what the answer says of its author. Raises `ValueError` with the first fault as a sentence.
     """
@@ -178,7 +179,7 @@ def read_schema(text: str, written_by: str | None = None) -> Schema:
         raise ValueError(f"The answer has {len(text)} characters; at most {LONGEST_ANSWER} are read.")
     try:
         found = json.loads(
-            _json_text(text), object_pairs_hook=_without_twice, parse_constant=_refuse_constant
+            fenced(text)[1] or text, object_pairs_hook=_without_twice, parse_constant=_refuse_constant
         )
     except json.JSONDecodeError as error:
         raise ValueError(f"The answer is not JSON: {error}.") from error
@@ -205,28 +206,6 @@ def _is_deep(found: Any) -> bool:
         values = [value.values() if isinstance(value, dict) else value for value in level]
         level = [below for value in values for below in value if isinstance(below, (dict, list))]
     return bool(level)
-
-
-def _json_text(text: str) -> str:
-    """Return the part of an answer that should be JSON."""
-    if text.lstrip().startswith(("{", "[")):
-        return text
-    blocks: list[str] = []
-    inside: list[str] | None = None
-    for line in text.split("\n"):
-        if not line.strip().startswith("```"):
-            if inside is not None:
-                inside.append(line)
-        elif inside is None:
-            inside = []
-        else:
-            blocks.append("\n".join(inside))
-            inside = None
-    if len(blocks) != 1:
-        raise ValueError(
-            f"The answer must be JSON, or hold one fenced block of it; it has {len(blocks)} blocks."
-        )
-    return blocks[0]
 
 
 def _without_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -1,7 +1,8 @@
-"""`job=make_cli_task`: make tasks from published command-line tools (sections 2.1 and 2.2)."""
+"""`job=make_cli_task`: make tasks from command-line tools, published or in a checkout (sections 2.1 and 2.2)."""
 
 from __future__ import annotations
 
+import os
 import time
 from contextlib import ExitStack
 from functools import partial
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from pydantic import Field
 
+from runner.benchmarks.cli_tool_bench.construction import checkout
 from runner.benchmarks.cli_tool_bench.construction.answers import Answers
 from runner.benchmarks.cli_tool_bench.construction.making import MadeTask, Making, Workshop
 from runner.benchmarks.cli_tool_bench.construction.model import ANSWER_TOKENS, ConstructionModel
@@ -21,6 +23,7 @@ from runner.benchmarks.cli_tool_bench.construction.recipe import (
     write_recipe,
 )
 from runner.benchmarks.cli_tool_bench.construction.steps import Steps
+from runner.benchmarks.sources.references import CHECKOUT
 from runner.errors import ConfigError, FetchError, TaskError
 from runner.sweeps.cells import Job, Sweep
 from runner.terminal.escaping import printable
@@ -48,7 +51,8 @@ class MakeCliTask(Job):
     tools: tuple[str, ...] = ()
     """Names of the tasks to make; empty: all that have a recipe."""
     recipe: Recipe | None = None
-    """A tool to make instead, whose recipe is written first; null: the recipes are there."""
+    """A tool to make instead, whose recipe is written first; null: the recipes are there. The folder of a checkout is
+    relative to the working directory here, and to the recipe's file there."""
     written_by: Literal["hand", "model"] = "hand"
     """Who writes schema, context and generators that are missing. hand: nobody, and a tool without them is rejected.
     model: `model=`, through the gateway."""
@@ -67,12 +71,13 @@ class MakeCliTask(Job):
         Raises `ConfigError` with every tool that was rejected and the reason, after the others were made;
         `EngineError`.
         """
-        recipes = [self.recipe] if self.recipe else self._recipes()
+        recipe = _placed(self.recipe, self.path) if self.recipe else None
+        recipes = [recipe] if recipe else self._recipes()
         if sweep.settings.dry_run:
             print(self._estimate(recipes, sweep.cells[0].model))
             return 0
-        if self.recipe:
-            write_recipe(self.path / self.recipe.tool, self.recipe)
+        if recipe:
+            write_recipe(self.path / recipe.tool, recipe)
         makers = Makers(self, sweep)
         failures = []
         with makers:
@@ -136,8 +141,11 @@ class Makers:
         """Make one task. Raises `RejectedError`, other `TaskError`, `EngineError`."""
         settings = self._sweep.settings
         work = settings.outputs / "cache" / "construction" / recipe.tool
+        making = self._job.path / recipe.tool / FOLDER
+        if recipe.source == "checkout":
+            recipe = checkout.take(recipe, making, work / CHECKOUT)
         model = self._model(recipe, settings) if self._job.written_by == "model" else None
-        answers = Answers(self._job.path / recipe.tool / FOLDER, model, self._job.tries)
+        answers = Answers(making, model, self._job.tries)
         return Making(recipe, answers, Steps(work / "steps", self._step), work, self._shop).run()
 
     @property
@@ -176,6 +184,14 @@ class Makers:
 
     def _step(self, name: str) -> None:
         print(f"  {name}", flush=True)
+
+
+def _placed(recipe: Recipe, path: Path) -> Recipe:
+    """Return a typed recipe as its file is to have it: with the way from there to the folder of a checkout."""
+    if not recipe.folder:
+        return recipe
+    making = path.absolute() / recipe.tool / FOLDER
+    return recipe.model_copy(update={"folder": os.path.relpath(Path(recipe.folder).absolute(), making)})
 
 
 def _most_usd(model: Model) -> float:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import tarfile
 import tempfile
 from functools import partial
 from pathlib import Path
@@ -20,6 +19,7 @@ from packaging.version import InvalidVersion
 from runner.archives import unpack
 from runner.benchmarks.cli_tool_bench.installation import WORKSPACE, Machine, open_machine
 from runner.benchmarks.sources.clients import file_digest
+from runner.benchmarks.sources.clones import pack
 from runner.benchmarks.sources.references import fetch_context
 from runner.errors import ConfigError, TaskError, WorkspaceTooLarge
 from runner.records import Task, VerifierSpec
@@ -120,7 +120,7 @@ def vendor(
             except (WorkspaceTooLarge, FileNotFoundError, ConfigError) as error:
                 raise TaskError(f"job.vendor: its requirements cannot be taken over: {error}") from error
         _add_new(made, source, how.keep)
-        _pack(source, packed)
+        pack(source, packed)
         return Vendored(how.install, tuple(map(_pinned, sorted(source.glob(f"{MARK}/*.whl")))))
 
 
@@ -163,18 +163,3 @@ def _is_reached_by_link(source: Path, target: Path) -> bool:
     return any(
         parent.is_symlink() for parent in target.parents if parent.is_relative_to(source) and parent != source
     )
-
-
-def _pack(folder: Path, into: Path) -> None:
-    """Write a tar file of a folder: the same bytes for the same content."""
-    with tarfile.open(into, "w") as archive:
-        for path in sorted(folder.rglob("*")):
-            member = archive.gettarinfo(path, str(path.relative_to(folder)))
-            member.uid = member.gid = member.mtime = 0
-            member.uname = member.gname = ""
-            member.mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
-            if member.isreg():
-                with path.open("rb") as content:
-                    archive.addfile(member, content)
-            elif member.isdir() or member.issym():
-                archive.addfile(member)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.benchmarks.cli_tool_bench.construction.classes import ExcludedClass, describe, unroll
+from runner.benchmarks.cli_tool_bench.construction.classes import ExcludedClass, unroll
 from runner.benchmarks.cli_tool_bench.construction.rejections import RejectedError
 from runner.benchmarks.cli_tool_bench.construction.schema import Command, Constraint, Parameter, Schema
 
@@ -56,11 +56,21 @@ def test_the_order_is_commands_then_options_then_pairs() -> None:
     assert classes["KEEP"].exercised == ("--keep",)
     assert classes["ADD_ALL"].parameters == ("FILE",)
     assert classes["REMOTE_LIST"].words == ("tool", "remote", "list")
-    assert describe(classes["KEEP"]) == "KEEP: `tool --keep` - keep it"
-    assert describe(classes["REMOTE_LIST"]) == "REMOTE_LIST: `tool remote list` - tool remote list"
+    assert classes["KEEP"].description == "keep it"
+    assert classes["REMOTE_LIST"].description == "tool remote list"
     capped = unroll(schema, 4)
     assert capped.classes == unrolled.classes[:4]
     assert capped.dropped == ("LEVEL", "ADD_ALL_DRY_RUN", "KEEP_LEVEL")
+
+
+def test_a_name_that_is_too_long_for_a_file_is_cut_and_stays_distinct() -> None:
+    """A tool's help may list words of any length, at any level. This once raised Python's `OSError`."""
+    deepest = Command(name="d" * 80, parameters=(flag(f"--{'e' * 78}"), flag(f"--{'e' * 77}f")))
+    inner = Command(name="b" * 80, subcommands=(Command(name="c" * 80, subcommands=(deepest,)),))
+    root = Command(name="tool", subcommands=(Command(name="a" * 80, subcommands=(inner,)),))
+    names = [found.name for found in unroll(Schema(written_by="by hand", command=root), 20).classes]
+    assert len({*names}) == len(names) == 7
+    assert max(map(len, names)) <= 100
 
 
 def test_names_that_would_be_alike_are_told_apart() -> None:

@@ -11,14 +11,11 @@ from metrics.differential import Rules
 from runner.benchmarks.cli_tool_bench.construction.drawing import Generators, check_source
 from runner.benchmarks.cli_tool_bench.construction.golden import CASES, GoldenClass, golden_class
 from runner.benchmarks.cli_tool_bench.construction.machine import ReferenceMachine
-from runner.benchmarks.cli_tool_bench.construction.recipe import Recipe
 from runner.benchmarks.cli_tool_bench.construction.scrubbing import Brand
-from runner.benchmarks.sources.references import Reference
-from runner.benchmarks.sources.task_files import copy_tree, tree_digest
 from runner.sandbox.docker import base_image
 from runner.sandbox.docker.engine import connect
 from runner.sandbox.docker.provider import DockerSandboxes
-from tests.support.tool_task_factory import furnished, make_tool_task, tool_dataset
+from tests.support.tool_task_factory import reference_machine
 
 pytestmark = pytest.mark.docker
 
@@ -70,19 +67,7 @@ BRAND = Brand.of("tally", ["Ada Example"], [], [])
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory, common: Path) -> Iterator[ReferenceMachine]:
-    base_image.ensure(connect(), print)
-    folder = tmp_path_factory.mktemp("construction")
-    task = make_tool_task(folder / "tasks", tool=TOOL)
-    draft = folder / "work" / "draft" / "tally"
-    draft.mkdir(parents=True)
-    copy_tree(task / "reference", draft / "reference")
-    reference = Reference(
-        source="folder", package="reference", digest=tree_digest(draft / "reference"), license="none", lines=9
-    )
-    recipe = Recipe(tool="tally", source="pypi", package="other", version="1", category="Testing")
-    dataset = tool_dataset(folder / "tasks", furnished(folder / "cache", common))
-    with ReferenceMachine(recipe, reference, dataset, DockerSandboxes(), folder / "work") as machine:
-        machine.fetch(print)
+    with reference_machine(tmp_path_factory.mktemp("construction"), common, TOOL) as machine:
         yield machine
 
 
@@ -201,6 +186,40 @@ def test_a_hostile_or_broken_generator_is_a_reason_and_harms_nothing(
     with pytest.raises(ValueError, match=reason):
         generators.draw("tally", "BASIC", source, {})
     assert len(generators.draw("tally", "BASIC", GENERATOR, {}).cases) > CASES
+
+
+NOSY = """\
+import os
+
+def read(path):
+    try:
+        return open(path, errors="replace").read()
+    except OSError:
+        return ""
+
+PLACES = ["/proc/self/environ", "/proc/1/environ", "/proc/1/cmdline", "/proc/mounts", "/etc/passwd"]
+FOUND = [str(dict(os.environ)), *map(read, PLACES)]
+for place, folders, names in os.walk("/"):
+    folders[:] = [name for name in folders if name != "proc"]
+    FOUND += [os.path.join(place, name) for name in names]
+"""
+
+
+def test_a_nosy_generator_finds_nothing_of_the_runner_or_of_the_reference(
+    generators: Generators, machine: ReferenceMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever a README talks a model into: all that its answer can reach is a clean machine without a network."""
+    monkeypatch.setenv("OPENAI_API_KEY", "k-secret-of-the-runner")
+    assert machine.run("tally steady a").exit_code == 0  # the reference is installed, elsewhere
+    source = NOSY + GENERATOR.replace(
+        "    return Case(", "    return Case(files={'found.txt': '\\n'.join(FOUND)[:3_000_000]}, command=", 1
+    )
+    source = source.replace("draw.integer(1, 9)", "1")
+    first = generators.draw("tally", "BASIC", source, {}).cases[0]
+    found = first.files["found.txt"]
+    assert "drive.py" in found
+    for word in ("k-secret", "tally.py", "docker.sock", str(Path.cwd())):
+        assert word not in found
 
 
 @pytest.mark.parametrize("source", ["not python(", "x = 1", "def common(draw): pass", "\0"])

@@ -69,13 +69,6 @@ RECIPE_WORD = (
 )
 
 
-@pytest.fixture
-def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("OPENAI_API_KEY", "k-0123456789")
-    return Cli(tmp_path / "outputs", monkeypatch, capsys)
-
-
 def _words(path: Path, *others: str) -> tuple[str, ...]:
     return (
         "job=make_cli_task",

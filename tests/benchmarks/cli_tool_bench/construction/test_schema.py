@@ -69,9 +69,9 @@ def test_a_schema_is_read_alone_and_from_a_fenced_block() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("I cannot do that.", "it has 0 blocks"),
-        ("```\n{}\n```\n```\n{}\n```", "it has 2 blocks"),
-        ("```\n{}", "it has 0 blocks"),
+        ("I cannot do that.", "The answer is not JSON: Expecting value"),
+        ("```\n{}\n```\n```\n{}\n```", "The answer is not JSON: Extra data"),
+        ("```\n{}", "The answer is not JSON: Expecting value"),
         ('{"written_by": ', "is not JSON"),
         ("[]", "must be one JSON object"),
         ("[" * 200_000, "nested too deeply"),
