@@ -167,8 +167,10 @@ def _cells(
 
 
 def _tasks(dataset: str, trials: pd.DataFrame, digests: Mapping[str, str]) -> TaskSet:
-    """Return the tasks of a cell's trials that ran."""
-    ran = trials.assign(digest=trials["key"].map(digests).fillna(""))
+    """Return the tasks of a cell's trials that ran; `digests` has that of the task of each trial with a record."""
+    if not digests:  # an import need not have the columns
+        return TaskSet(dataset, ())
+    ran = trials.assign(digest=[digests.get(key, "") for key in trials["key"]])
     ran = ran[ran["digest"] != ""].drop_duplicates(["task", "digest"]).sort_values(["task", "digest"])
     rows = ran[["task", "digest", "tier", "category", "language"]].astype(str).to_dict("records")
     return TaskSet(dataset, tuple({str(name): value for name, value in row.items()} for row in rows))
