@@ -19,9 +19,10 @@ attack: bundles ## run the attacks of tests/security, by agents, candidates, dat
 other-pythons: ## run tests without containers or a browser: all on /usr/bin/python3, some on 3.12 and 3.13
 	@ARGS="$(ARGS)" .ci/other-pythons
 
-every-case: setup ## run every case of every shipped tool, and each recording of their making; `make test` runs some
+every-case: bundles ## run all shipped tasks, cases and recordings, of which `make test` runs some; also ASSAY_CASES=FILE
 	ASSAY_EVERY_CASE=1 $(BIN)/python -m pytest -n 2 -rs tests/benchmarks/cli_tool_bench/test_shipped_tools.py \
-	  tests/benchmarks/cli_tool_bench/construction/test_seven_tools.py $(ARGS)
+	  tests/benchmarks/cli_tool_bench/construction/test_seven_tools.py tests/benchmarks/harbor/test_quickstart.py \
+	  tests/benchmarks/project_setup/test_shipped_projects.py tests/security/test_answers_in_reach.py $(ARGS)
 
 check: lint types test ## run everything that a change must pass
 
@@ -45,8 +46,9 @@ smoke-llm: venv ## run a tiny real language model behind the gateway, to see tha
 docs: venv   ## build the documentation site in .cache/site; fails on a broken link
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
-pictures: run browser ## make the pictures in docs/ from the quickstart sweep
+pictures: run browser ## make the pictures in docs/ from the quickstart sweep and from a funnel of candidates
 	$(BIN)/python docs/make_pictures.py outputs/quickstart
+	$(BIN)/python docs/make_funnel.py
 
 setup: venv docker ## install the virtual environment, Docker Engine, base image and agent bundles
 	$(BIN)/python -m runner job=setup experiment=quickstart model=scripted_careful

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +12,28 @@ import pandas as pd
 import pytest
 import yaml
 
+from runner.__main__ import main
 from tests.support.sweeps import AGENTMETER, Cli, finished_sweep
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of a sweep that was scored with a tiers file of its own, made once: its tests change copies."""
+    folder = tmp_path_factory.mktemp("calibrated")
+    finished_sweep(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr(sys, "argv", ["runner"])
+        words = (f"outputs={folder}", "tracker=none")
+        assert main([*words, "job=calibrate", "inputs=[full]"]) == 0
+        assert main([*words, "job=track", "name=full", "scoring.tiers=tiers.yaml"]) == 0
+    return folder
+
+
 @pytest.fixture
-def calibrated(cli: Cli) -> Path:
-    """A sweep that was scored with a tiers file of its own."""
-    sweep = finished_sweep(cli.outputs)
-    assert cli("job=calibrate", "inputs=[full]").code == 0
-    assert cli("job=track", "name=full", "scoring.tiers=tiers.yaml").code == 0
-    return sweep
+def calibrated(cli: Cli, made: Path) -> Path:
+    shutil.copytree(made, cli.outputs, dirs_exist_ok=True)
+    return cli.outputs / "full"
 
 
 def scoring_of(sweep: Path) -> dict[str, Any]:

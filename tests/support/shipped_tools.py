@@ -1,4 +1,4 @@
-"""Choose among the shipped tasks of CLI-Tool-Bench: those written by hand, and those made by `job=make_cli_task`."""
+"""Choose among shipped tasks; of CLI-Tool-Bench, those written by hand, and those made by `job=make_cli_task`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,11 @@ EVERY = "ASSAY_EVERY_CASE" in os.environ
 TOOLS = {path.parent.name: read_toml(path, ToolTask) for path in sorted(SHIPPED.glob("*/task.toml"))}
 """Name of a task -> its `task.toml`."""
 BY_HAND = [name for name, tool in TOOLS.items() if tool.made is None]
+ONE_OF_A_LANGUAGE = list(
+    {(TOOLS[name].language, TOOLS[name].install): name for name in reversed(BY_HAND)}.values()
+)
+"""A task written by hand for each way to install one: an empty workspace fails there, whatever the tool."""
+SOME_BY_HAND = BY_HAND if EVERY else sorted(ONE_OF_A_LANGUAGE)
 MADE = [name for name, tool in TOOLS.items() if tool.made is not None]
 
 

@@ -146,7 +146,7 @@ def test_replacements_are_made_in_their_order() -> None:
 
 ATTACKS = {
     "nested quantifiers": (r"(a+)+$", "a" * 60 + "b{}"),
-    "a quadratic search": (r"\d+\.\d+ms", "1" * (1 << 20) + "{}"),
+    "a quadratic search": (r"\d+\.\d+ms", "1" * (1 << 18) + "{}"),
     "alternatives": (r"(a|a)*b$", "a" * 60 + "{}"),
     "a lazy gap": (r"a.*?b.*?c.*?d", "ab" * 20_000 + "{}"),
 }

@@ -29,13 +29,11 @@ from runner.sweeps.store import Store
 from runner.trials.context import TrialContext
 from runner.trials.run import run_to_the_end
 from tests.support.prompt_examples import HEADING, chosen, section
-from tests.support.shipped_tools import BY_HAND, EVERY, SHIPPED, TOOLS, some_made
+from tests.support.shipped_tools import EVERY, ONE_OF_A_LANGUAGE, SHIPPED, SOME_BY_HAND, some_made
 from tests.support.tool_task_factory import furnished, tool_dataset
 
 pytestmark = pytest.mark.docker
 
-ONE_OF_A_LANGUAGE = {(TOOLS[name].language, TOOLS[name].install): name for name in BY_HAND}.values()
-"""One task for each installation: an empty workspace fails there, whatever the tool."""
 JUDGE = {"model": {"name": "nobody", "id": "openai/x", "api_base": "http://judge.example"}, "usd": 1.0}
 """A judge that is never asked, as equal outputs need none."""
 PREFERRED = ("rankline", "gridcast", "keyflat")
@@ -111,7 +109,7 @@ def check_reward_zero(record: TrialRecord) -> None:
 
 
 @pytest.mark.timeout(BUSY_SECONDS)
-@pytest.mark.parametrize("name", BY_HAND)
+@pytest.mark.parametrize("name", SOME_BY_HAND)
 def test_the_reference_gets_one_an_empty_workspace_zero_and_the_prompt_is_true(
     attempt: Attempt, cache: Path, tmp_path: Path, name: str
 ) -> None:

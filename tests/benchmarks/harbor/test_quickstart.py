@@ -25,6 +25,7 @@ from runner.sweeps.plan import make_plan
 from runner.sweeps.store import Store
 from runner.trials.context import TrialContext
 from runner.trials.run import run_to_the_end
+from tests.support.shipped_tools import EVERY
 
 TASKS = ROOT / "tasks" / "quickstart"
 NAMES = sorted(folder.name for folder in TASKS.iterdir())
@@ -86,8 +87,9 @@ def test_the_solution_passes(attempt: Try, name: str) -> None:
 
 
 @pytest.mark.docker
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", NAMES if EVERY else ["logs-to-csv", "git-archaeology", "release-chores"])
 def test_nothing_done_is_worth_nothing(attempt: Try, name: str) -> None:
+    """Both modes of the verifier and partial credit are tried; `make every-case` tries all tasks."""
     record = attempt(name, agent=Nop())
     assert (record.status, record.reward) == ("completed", 0.0), record.verdict
 

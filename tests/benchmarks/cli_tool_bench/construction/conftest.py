@@ -1,4 +1,4 @@
-"""The command line, with a key that no provider knows, in a folder of its own."""
+"""The command line, with a key that no provider knows, in a folder of its own; and classes of few cases."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from runner.benchmarks.cli_tool_bench.construction import drawing, golden
 from tests.support.sweeps import Cli
 
 
@@ -14,3 +15,11 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OPENAI_API_KEY", "k-0123456789")
     return Cli(tmp_path / "outputs", monkeypatch, capsys)
+
+
+@pytest.fixture
+def _small_classes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make classes of ten cases. `test_seven_tools.py` and `test_looks.py` make classes of fifty, which takes long."""
+    for name, number in {"CASES": 10, "FEWEST": 8, "AT_ONCE": 12}.items():
+        monkeypatch.setattr(golden, name, number)
+    monkeypatch.setattr(drawing, "DRAWS", 24)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from metrics.differential import Rules
-from runner.benchmarks.cli_tool_bench.construction.drawing import Generators, check_source
+from runner.benchmarks.cli_tool_bench.construction.drawing import Draws, Generators, check_source
 from runner.benchmarks.cli_tool_bench.construction.golden import CASES, GoldenClass, golden_class
 from runner.benchmarks.cli_tool_bench.construction.machine import ReferenceMachine
 from runner.benchmarks.cli_tool_bench.construction.scrubbing import Brand
@@ -63,6 +63,8 @@ with open("cases.json", "w") as file:
 os._exit(0)
 """
 BRAND = Brand.of("tally", ["Ada Example"], [], [])
+FEW = 20
+"""Cases of a class that is refused; all that a generator draws would take long and show no more."""
 
 
 @pytest.fixture(scope="module")
@@ -78,16 +80,24 @@ def generators() -> Iterator[Generators]:
         yield generators
 
 
-def _golden(machine: ReferenceMachine, generators: Generators, how: str) -> GoldenClass:
-    draws = generators.draw("tally", "BASIC", GENERATOR.replace("HOW", how), {})
-    return golden_class("BASIC", draws, machine, BRAND, Rules())
+def _golden(machine: ReferenceMachine, draws: Draws, brand: Brand = BRAND) -> GoldenClass:
+    return golden_class("BASIC", draws, machine, brand, Rules())
+
+
+def _drawn(generators: Generators, how: str) -> Draws:
+    return generators.draw("tally", "BASIC", GENERATOR.replace("HOW", how), {})
+
+
+def _few(draws: Draws) -> Draws:
+    assert {drawn.dimension for drawn in draws.cases[:FEW]} == {"common", "boundary", "error"}
+    return draws.model_copy(update={"cases": draws.cases[:FEW]})
 
 
 @pytest.mark.parametrize("how", ["steady", "file"])
 def test_a_class_has_fifty_distinct_cases_of_both_signs_and_an_example_that_is_none_of_them(
     machine: ReferenceMachine, generators: Generators, how: str
 ) -> None:
-    golden = _golden(machine, generators, how)
+    golden = _golden(machine, _drawn(generators, how))
     commands = [one.case.command for one in golden.cases]
     assert len({*commands}) == CASES
     assert golden.example.case.command not in commands
@@ -111,12 +121,11 @@ def test_a_class_has_fifty_distinct_cases_of_both_signs_and_an_example_that_is_n
 def test_a_case_that_moves_or_tells_is_not_kept(
     machine: ReferenceMachine, generators: Generators, how: str, reason: str
 ) -> None:
+    moving = _few(_drawn(generators, how))
     with pytest.raises(ValueError, match="no common case succeeds"):
-        _golden(machine, generators, how)
-    draws = generators.draw("tally", "BASIC", GENERATOR.replace("HOW", how), {})
-    steady = generators.draw("tally", "BASIC", GENERATOR.replace("HOW", "steady"), {})
-    mixed = draws.model_copy(update={"cases": (*draws.cases[:20], *steady.cases)})
-    golden = golden_class("BASIC", mixed, machine, BRAND, Rules())
+        _golden(machine, moving)
+    mixed = moving.model_copy(update={"cases": (*moving.cases, *_drawn(generators, "steady").cases)})
+    golden = _golden(machine, mixed)
     assert golden.dropped.get(reason, 0) >= 12
     assert len(golden.cases) == CASES
 
@@ -125,24 +134,23 @@ def test_a_case_that_uses_a_published_name_is_not_kept(
     machine: ReferenceMachine, generators: Generators
 ) -> None:
     """Its command or files would show the name in the prompt's example, although its output does not."""
-    draws = generators.draw("tally", "BASIC", GENERATOR.replace("HOW", "steady"), {})
     brand = Brand.of("tally", ["steady"], [], [])
     with pytest.raises(ValueError, match="it uses a published name"):
-        golden_class("BASIC", draws, machine, brand, Rules())
+        _golden(machine, _few(_drawn(generators, "steady")), brand)
 
 
 def test_a_class_whose_common_cases_fail_says_what_the_reference_printed(
     machine: ReferenceMachine, generators: Generators
 ) -> None:
     with pytest.raises(ValueError, match=r"no common case succeeds(.|\n)*no such command: nothing"):
-        _golden(machine, generators, "nothing")
+        _golden(machine, _few(_drawn(generators, "nothing")))
 
 
 def test_a_class_that_nothing_fails_is_refused(machine: ReferenceMachine, generators: Generators) -> None:
     source = GENERATOR.replace("HOW", "steady").replace("{draw.word()}less", "steady")
     draws = generators.draw("tally", "BASIC", source, {})
     with pytest.raises(ValueError, match="no case fails, and both kinds are needed"):
-        golden_class("BASIC", draws, machine, BRAND, Rules())
+        _golden(machine, _few(draws))
 
 
 def test_the_same_seed_draws_the_same_cases_and_another_does_not(generators: Generators) -> None:

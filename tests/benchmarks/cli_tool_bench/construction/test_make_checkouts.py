@@ -16,7 +16,11 @@ from tests.support.sweeps import Cli
 
 BUSY_SECONDS = 1800
 """Limit on a busy machine that must first build the images of three languages."""
-pytestmark = [pytest.mark.docker, pytest.mark.timeout(BUSY_SECONDS)]
+pytestmark = [
+    pytest.mark.docker,
+    pytest.mark.timeout(BUSY_SECONDS),
+    pytest.mark.usefixtures("_small_classes"),
+]
 
 CHECKOUTS: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "rankline": (tools.PYTHON, {}),
@@ -43,7 +47,7 @@ def test_a_checkout_in_each_language_becomes_a_task_that_needs_its_folder_no_mor
     words = ("job=make_cli_task", "dataset=cli_tool_bench", f"job.path={tasks}")
     made = cli(*words)
     assert made.code == 0, made.out + made.err
-    assert made.out.count("2 classes, 100 cases; oracle 1, nop 0") == len(CHECKOUTS)
+    assert made.out.count("2 classes, 20 cases; oracle 1, nop 0") == len(CHECKOUTS)
     for tool, known in KNOWN.items():
         reference = read_toml(tasks / tool / "task.toml", ToolTask).reference
         found = (reference.registry, reference.package, reference.version, reference.license)

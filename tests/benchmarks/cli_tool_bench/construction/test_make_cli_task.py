@@ -13,7 +13,7 @@ from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import Usage
 from tests.support.sweeps import Cli
 
-pytestmark = pytest.mark.docker
+pytestmark = [pytest.mark.docker, pytest.mark.usefixtures("_small_classes")]
 
 USAGE = Usage(input_tokens=1000, output_tokens=100)
 """Costs 0.002 USD at the prices below."""
@@ -50,7 +50,7 @@ def boundary(draw):
 def error(draw):
     return Case(f"{draw.tool} COMMAND {draw.word()}.{draw.integer()}")
 """
-LOOPS = "while True:\n    pass\n\ndef common(draw): pass\ndef boundary(draw): pass\ndef error(draw): pass\n"
+LEAVES = "raise SystemExit(0)\n\ndef common(draw): pass\ndef boundary(draw): pass\ndef error(draw): pass\n"
 NOT_THERE = GENERATOR.replace("COMMAND", "explode")
 
 
@@ -94,7 +94,7 @@ def test_a_model_writes_a_task_whose_recording_gives_the_same_bytes(cli: Cli, tm
     answers = (
         _say("Sure, here is the schema you asked for."),
         GOOD[0],
-        _say(f"```python\n{LOOPS}```"),
+        _say(f"```python\n{LEAVES}```"),
         _say(NOT_THERE),
         *GOOD[1:],
         LAST,
@@ -108,7 +108,7 @@ def test_a_model_writes_a_task_whose_recording_gives_the_same_bytes(cli: Cli, tm
         assert len(fake.requests) == len(answers)  # nothing is paid for twice
         first, *_ = fake.requests
         assert first["temperature"] == 0
-    assert "2 classes, 100 cases; oracle 1, nop 0" in made.out
+    assert "2 classes, 20 cases; oracle 1, nop 0" in made.out
     assert "; 0.0140 USD" in made.out
     folder = tmp_path / "tasks" / "verlore"
     tool = read_toml(folder / "task.toml", ToolTask)
@@ -130,7 +130,7 @@ def test_a_model_writes_a_task_whose_recording_gives_the_same_bytes(cli: Cli, tm
 @pytest.mark.parametrize(
     ("answers", "reason"),
     [
-        ([_say("I would rather not.")] * 4, "schema.json: openai/x failed 4 times: The answer must be JSON"),
+        ([_say("I would rather not.")] * 4, "schema.json: openai/x failed 4 times: The answer is not JSON"),
         (
             [GOOD[0], *[_say(NOT_THERE)] * 4],
             "generators/BUMP_MAJOR.py: openai/x failed 4 times: no common case succeeds",

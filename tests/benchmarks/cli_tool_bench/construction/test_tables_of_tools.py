@@ -188,6 +188,7 @@ def error(draw):
 
 @pytest.mark.docker
 @pytest.mark.timeout(BUSY_SECONDS)
+@pytest.mark.usefixtures("_small_classes")
 def test_a_module_of_a_proxy_with_a_dependency_becomes_a_task_by_answers_of_people(
     cli: Cli, tmp_path: Path, words: Callable[[str], tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -211,7 +212,7 @@ def test_a_module_of_a_proxy_with_a_dependency_becomes_a_task_by_answers_of_peop
         monkeypatch.setenv("GOPROXY", address)
         made = cli(*words("make_cli_task"))
     assert made.code == 0, made.out + made.err
-    assert "2 classes, 100 cases; oracle 1, nop 0" in made.out
+    assert "2 classes, 20 cases; oracle 1, nop 0" in made.out
     assert any("words.example/split/@v/v0.1.0.zip" in path for path in asked)
     tool = read_toml(tasks / "pearlheron" / "task.toml", ToolTask)
     assert (tool.language, tool.reference.source, tool.reference.version) == ("go", "go", "v1.2.3")
