@@ -37,7 +37,7 @@ SETTLE_SECONDS = 4.0
 
 
 def main(sweep: Path) -> None:
-    """Save `report.png`, `mlflow_leaderboard.png`, `mlflow_compare.png` and `mlflow_sweep.png` of the sweep here."""
+    """Save `report.png` and five pictures `mlflow_*.png` of the sweep here."""
     link = MlflowTracker().log(sweep).splitlines()[-1]
     PICTURES.mkdir(exist_ok=True)
     with server(sweep.parent), browser(1720, 760) as chrome:
@@ -66,6 +66,36 @@ def main(sweep: Path) -> None:
         close_assistant(chrome)
         hide_paths(chrome)
         save(chrome, "mlflow_sweep.png")
+        trace_pictures(chrome, experiment, found(experiment, sweep, "cell"))
+
+
+def trace_pictures(chrome: Chrome, experiment: str, runs: list[str]) -> None:
+    """Save the trials of the worst cell beside those of the best, and one that failed with what its verifier said."""
+    best, worst = runs[0], runs[-1]
+    chrome.set_window_size(1720, 1000)
+    chrome.get(f"{SERVER}/#/experiments/{experiment}/runs/{worst}/traces?compareToRunUuid={best}")
+    wait_for(chrome, "[role='row'], tr")
+    close_hints(chrome)
+    save(chrome, "mlflow_traces.png")
+    chrome.set_window_size(1720, 1320)
+    chrome.get(f"{SERVER}/#/experiments/{experiment}/traces?selectedEvaluationId={failed_trace(worst)}")
+    verifier = "//span[text()='verifier']"
+    WebDriverWait(chrome, 60).until(lambda page: page.find_elements(By.XPATH, verifier))
+    close_hints(chrome)
+    chrome.execute_script("arguments[0].click()", chrome.find_elements(By.XPATH, verifier)[0])
+    time.sleep(SETTLE_SECONDS)
+    save(chrome, "mlflow_trace.png")
+
+
+def failed_trace(run: str) -> str:
+    """Id of the trace of a trial of this run that failed, the last by its task."""
+    from mlflow import MlflowClient  # noqa: PLC0415 - after the environment that `MlflowTracker.log` sets
+
+    client = MlflowClient(tracking_uri=SERVER)
+    experiment = client.get_run(run).info.experiment_id
+    traces = client.search_traces(locations=[experiment], run_id=run, include_spans=False)
+    failed = [each.info for each in traces if each.info.response_preview == "failed"]
+    return str(max(failed, key=lambda info: info.tags["task"]).trace_id)
 
 
 @contextmanager
@@ -105,6 +135,14 @@ def close_assistant(chrome: Chrome) -> None:
         By.CSS_SELECTOR, "[data-component-id='mlflow.assistant.chat_panel.close']"
     ):
         button.click()
+        time.sleep(SETTLE_SECONDS)
+
+
+def close_hints(chrome: Chrome) -> None:
+    """Close the panel and the hint that cover parts of the page, or lie beneath what is in front."""
+    closing = "//button[normalize-space()='Got it' or contains(@data-component-id, 'chat_panel.close')]"
+    for button in chrome.find_elements(By.XPATH, closing):
+        chrome.execute_script("arguments[0].click()", button)
         time.sleep(SETTLE_SECONDS)
 
 

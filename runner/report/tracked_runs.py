@@ -18,16 +18,16 @@ from runner.report.conclusions import lead_sentence, small_tiers
 from runner.report.findings import Findings, find
 from runner.report.four_criteria import not_in_the_running, verdict, winners
 from runner.report.leaderboard import lines
-from runner.report.projections import REPORT, TABLES, load_trials
+from runner.report.projections import REPORT, TABLES
 from runner.report.rescoring import current_ranking
 from runner.report.trial_endings import refused
-from runner.report.trial_sources import digest
+from runner.report.trial_sources import digest, labelled, sweep_trials
 from runner.report.wording import MARKS, agent_name, model_name
 from runner.sweeps import sweep_file
 from runner.sweeps.store import Store
 from runner.sweeps.sweep_file import SweepFile
 
-LAYOUT = 2
+LAYOUT = 3
 """Version of the layout. It is raised when logged runs must be written again."""
 COLUMNS = (
     "task",
@@ -70,6 +70,19 @@ _LEADS = {
 _TIER_PARTS = ("SR", "CostAUBQC", "EFR", "TierScore")
 
 
+class TaskSet(NamedTuple):
+    """The tasks of a run, of which the trials' records tell what they were."""
+
+    dataset: str
+    tasks: tuple[dict[str, str], ...]
+    """Name, digest, tier, category and language of each, in the order of their names. Empty if no trial ran."""
+
+    @property
+    def digest(self) -> str:
+        """Digest of the tasks: two runs that have the same one ran the same files."""
+        return hashlib.sha256(json.dumps(self.tasks, sort_keys=True).encode()).hexdigest()[:8]
+
+
 class TrackedRun(NamedTuple):
     """A run of the sweep as it should be tracked."""
 
@@ -84,6 +97,8 @@ class TrackedRun(NamedTuple):
     files: dict[Path, str | None]
     """Host file -> artifact folder."""
     trials: pd.DataFrame
+    tasks: TaskSet | None
+    """The cell's tasks; None for the run of the sweep."""
     started: int
     """Start of the first trial, in milliseconds since 1970."""
     ended: int
@@ -91,7 +106,16 @@ class TrackedRun(NamedTuple):
     def digest(self) -> str:
         """Return a digest of all that is logged; a trajectory is as old as its record in `trials`."""
         files = sorted(f"{folder}/{path.name}" for path, folder in self.files.items())
-        logged = [LAYOUT, self.name, self.params, self.metrics, self.tags, files, self.trials.to_csv()]
+        logged = [
+            LAYOUT,
+            self.name,
+            self.params,
+            self.metrics,
+            self.tags,
+            files,
+            self.trials.to_csv(),
+            self.tasks,
+        ]
         return hashlib.sha256(json.dumps(logged, sort_keys=True).encode()).hexdigest()
 
 
@@ -100,12 +124,15 @@ def tracked_runs(sweep: Path, trajectories: str) -> list[TrackedRun]:
 
     `trajectories`: all, failed or none. Raises `ConfigError` when the folder holds no readable sweep.
     """
-    plan, trials = load_trials(sweep, sweep.parent)
-    found = find(plan, sweep, trials, {})
-    return [*_cells(found, Store(sweep.parent), trajectories), _sweep(found)]
+    plan, records, trials = sweep_trials(sweep, sweep.parent)
+    found = find(plan, sweep, labelled(trials, plan.scoring), {})
+    digests = {key: record.digests.get("task", "") for key, record in records.items()}
+    return [*_cells(found, Store(sweep.parent), trajectories, digests), _sweep(found)]
 
 
-def _cells(found: Findings, store: Store, trajectories: str) -> Iterator[TrackedRun]:
+def _cells(
+    found: Findings, store: Store, trajectories: str, digests: Mapping[str, str]
+) -> Iterator[TrackedRun]:
     plan, tiers = found.plan, found.tiers
     several = len(set(found.cells["dataset"])) > 1
     for cell, figures in lines(found.cells).items():
@@ -134,8 +161,19 @@ def _cells(found: Findings, store: Store, trajectories: str) -> Iterator[Tracked
             tags={"assay.kind": _kind(figures), **_marks(own), **missing},
             files=_trajectories(own, store, trajectories),
             trials=own,
+            tasks=_tasks(figures["dataset"], own, digests),
             **_times(plan, own),
         )
+
+
+def _tasks(dataset: str, trials: pd.DataFrame, digests: Mapping[str, str]) -> TaskSet:
+    """Return the tasks of a cell's trials that ran; `digests` has that of the task of each trial with a record."""
+    if not digests:  # an import need not have the columns
+        return TaskSet(dataset, ())
+    ran = trials.assign(digest=[digests.get(key, "") for key in trials["key"]])
+    ran = ran[ran["digest"] != ""].drop_duplicates(["task", "digest"]).sort_values(["task", "digest"])
+    rows = ran[["task", "digest", "tier", "category", "language"]].astype(str).to_dict("records")
+    return TaskSet(dataset, tuple({str(name): value for name, value in row.items()} for row in rows))
 
 
 def _kind(cell: Mapping[str, Any]) -> str:
@@ -174,6 +212,7 @@ def _sweep(found: Findings) -> TrackedRun:
         | dict.fromkeys(pairs, COMPARISONS)
         | dict.fromkeys(report, REPORT.parent.name),
         trials=trials,
+        tasks=None,
         **_times(plan, trials),
     )
 

@@ -109,7 +109,7 @@ def _measured(record: TrialRecord) -> dict[str, Any]:
     return {
         "ran": True,
         "status": record.status.value,
-        "outcome": _outcome(record),
+        "outcome": outcome(record),
         "reason": _reason(record),
         "flags": " ".join(record.flags),
         **_verified(record.verdict),
@@ -158,7 +158,7 @@ def _total(difference: OwnUsage | None) -> int | None:
     return difference.input_tokens + difference.output_tokens
 
 
-def _outcome(record: TrialRecord) -> str:
+def outcome(record: TrialRecord) -> str:
     """Return a word or two for people: passed or failed, and the status unless it is completed."""
     if record.passed is None:
         return record.status.value

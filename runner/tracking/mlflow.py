@@ -1,7 +1,8 @@
 """MLflow as a projection of a sweep's records: one flat run a cell, one for the sweep, and a saved leaderboard.
 
-The only module that imports mlflow. Logging the same sweep again leaves a run that would not differ as it is and
-replaces one that would, so `job=track` may be run at any time.
+Each trial has a trace under the run of its cell (`tracking.traces`). Nothing outside this package imports mlflow.
+Logging the same sweep again leaves a run that would not differ as it is and replaces one that would, so `job=track` may
+be run at any time.
 """
 
 from __future__ import annotations
@@ -17,17 +18,20 @@ import tempfile
 import warnings
 import zlib
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote, urlsplit
 from urllib.request import url2pathname
 
+from pydantic import Field
+
 from runner.errors import ConfigError, TrackingError
 from runner.gateway.heavy_imports import uncollected
 from runner.locks import exclusive
 from runner.records import Record
+from runner.tracking.task_sets import TaskSets
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -86,6 +90,10 @@ class MlflowTracker(Record):
     """MLflow experiment that all sweeps share."""
     trajectories: Literal["all", "failed", "none"] = "all"
     """Trials whose trajectories become artifacts."""
+    traces: Literal["all", "failed", "none"] = "all"
+    """Trials that get a trace with their steps; failed are those that did not pass."""
+    traces_at_most: int = Field(default=2_500, ge=0)
+    """Most traces of a sweep, because each takes some time to write."""
 
     def log(self, sweep: Path) -> str:
         """Log the sweep in this folder, with its tables. Return the command and the link that show it.
@@ -106,6 +114,7 @@ class MlflowTracker(Record):
     def _log(self, sweep: Path) -> str:
         with uncollected():
             from mlflow import MlflowClient  # noqa: PLC0415 - two seconds, and only to log
+            from mlflow.tracing.client import TracingClient  # noqa: PLC0415
 
             from runner.report.tracked_runs import tracked_runs  # noqa: PLC0415 - brings pandas
 
@@ -119,18 +128,36 @@ class MlflowTracker(Record):
             runs = tracked_runs(sweep, self.trajectories)
             client = MlflowClient(tracking_uri=store)
             experiment = self._experiment(client, sweep.parent)
-            replaced = _reconcile(client, experiment, sweep.name, runs)
+            task_sets = TaskSets(TracingClient(store), experiment)
+            replaced, run_ids = _reconcile(client, task_sets, sweep.name, runs)
+            left_out = self._trace(store, experiment, sweep, run_ids)
             if not _is_server(store):
                 _remove(replaced, sweep.parent.resolve() / _ARTIFACTS)
             view = _save_view(client, experiment, sweep.name)
         link = f"/#/experiments/{experiment}/runs?viewStateShareKey={quote(view)}"
         if _is_server(store):
-            return f"Tracked in MLflow: {store.rstrip('/')}{link}"
+            return f"{left_out}Tracked in MLflow: {store.rstrip('/')}{link}"
         return (
-            f"Tracked in MLflow. To open it:\n"
+            f"{left_out}Tracked in MLflow. To open it:\n"
             f"  python -m runner job=ui{_outputs_argument(sweep.parent)}\n"
             f"and then the leaderboard:\n"
             f"  http://127.0.0.1:{PORT}{link}"
+        )
+
+    def _trace(self, store: str, experiment: str, sweep: Path, runs: Mapping[str, str]) -> str:
+        """Bring the sweep's traces up to date. Return a line about those that are left out; empty if none is."""
+        from mlflow.tracing.client import TracingClient  # noqa: PLC0415 - see _log
+
+        from runner.report.trial_traces import traced_trials  # noqa: PLC0415
+        from runner.tracking.traces import TraceStore  # noqa: PLC0415
+
+        wanted = traced_trials(sweep, self.traces, self.traces_at_most)
+        TraceStore(TracingClient(store), experiment, sweep.name).reconcile(wanted.trials, runs)
+        if not wanted.left_out:
+            return ""
+        return (
+            f"{len(wanted.trials)} trials are traced and {wanted.left_out} are not. tracker.traces=failed takes those "
+            f"that did not pass; tracker.traces_at_most={len(wanted.trials) + wanted.left_out} takes all.\n"
         )
 
     def open(self, outputs: Path, port: int) -> None:
@@ -175,26 +202,30 @@ def _is_server(store: str) -> bool:
     return store.startswith(("http://", "https://"))
 
 
-def _reconcile(client: MlflowClient, experiment: str, sweep: str, runs: Sequence[TrackedRun]) -> list[str]:
-    """Make these the sweep's runs in the store. Return the folders with the files of the runs that were replaced.
+def _reconcile(
+    client: MlflowClient, task_sets: TaskSets, sweep: str, runs: Sequence[TrackedRun]
+) -> tuple[list[str], dict[str, str]]:
+    """Make these the sweep's runs in the store.
+
+    Return the folders with the files of the runs that were replaced, and the id of the run of each cell.
 
     A run is identified by its cell and the digest of its content. The digest is written last, so that a run that a
     crash left half-written is replaced.
     """
+    run_ids: dict[str, str] = {}
     stored: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
-    for run in client.search_runs([experiment], f"tags.`assay.sweep` = '{sweep}'", max_results=10_000):
+    for run in client.search_runs(
+        [task_sets.experiment], f"tags.`assay.sweep` = '{sweep}'", max_results=10_000
+    ):
         stored[run.data.tags["assay.cell"], run.data.tags.get("assay.digest", "")].append(run.info.run_id)
     for wanted in runs:
         same = stored[wanted.identity, wanted.digest()]
-        if same:
-            same.pop()
-        else:
-            _write(client, experiment, sweep, wanted)
+        run_ids[wanted.identity] = same.pop() if same else _write(client, task_sets, sweep, wanted)
     replaced = [run_id for outdated in stored.values() for run_id in outdated]
     folders = [str(client.get_run(run_id).info.artifact_uri) for run_id in replaced]
     for run_id in replaced:
         client.delete_run(run_id)
-    return folders
+    return folders, run_ids
 
 
 def _remove(folders: Sequence[str], below: Path) -> None:
@@ -205,17 +236,20 @@ def _remove(folders: Sequence[str], below: Path) -> None:
             shutil.rmtree(folder.parent if folder.name == "artifacts" else folder, ignore_errors=True)
 
 
-def _write(client: MlflowClient, experiment: str, sweep: str, run: TrackedRun) -> None:
+def _write(client: MlflowClient, task_sets: TaskSets, sweep: str, run: TrackedRun) -> str:
+    """Write a run and return its id."""
     from mlflow.entities import Metric, Param  # noqa: PLC0415 - see _log
 
     from runner.report.csv_cells import to_csv  # noqa: PLC0415
     from runner.report.tracked_runs import COLUMNS  # noqa: PLC0415
 
     tags = {**run.tags, "assay.sweep": sweep, "assay.cell": run.identity}
-    created = client.create_run(experiment, start_time=run.started, tags=tags, run_name=run.name)
-    run_id = created.info.run_id
+    created = client.create_run(task_sets.experiment, start_time=run.started, tags=tags, run_name=run.name)
+    run_id = str(created.info.run_id)
     metrics = [Metric(name, value, run.ended, 0) for name, value in run.metrics.items()]
     client.log_batch(run_id, metrics, [Param(name, value) for name, value in run.params.items()])
+    if run.tasks and run.tasks.tasks:
+        client.log_inputs(run_id, [task_sets.input(run.tasks)])
     for path, folder in run.files.items():
         client.log_artifact(run_id, str(path), folder)
     if run.identity:
@@ -227,6 +261,7 @@ def _write(client: MlflowClient, experiment: str, sweep: str, run: TrackedRun) -
         client.log_table(run_id, run.trials[list(COLUMNS)].astype(object), "trials.json")
     client.set_terminated(run_id, end_time=run.ended)
     client.set_tag(run_id, "assay.digest", run.digest())
+    return run_id
 
 
 def _save_view(client: MlflowClient, experiment: str, sweep: str) -> str:

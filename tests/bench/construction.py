@@ -95,15 +95,14 @@ def _one_tool(folder: Path) -> None:
             look = partial(golden_class, name, draws, machine, brand, Rules())
             classes.append(Steps(folder / "one").get(name, [], GoldenClass, look))
         looked = time.monotonic() - began
-        image = machine.image.reference
-    cases = [case for one in classes for case in one.cases]
+        cases = [case for one in classes for case in one.cases]
+        floor = _bare(machine.image.reference, [case.case.command for case in cases])
     (task / "cases.jsonl").write_text("".join(f"{json.dumps(case.line)}\n" for case in cases))
     text = (task / "task.toml").read_text().partition("[classes]")[0]
     (task / "task.toml").write_text(text + "[classes]\n" + "".join(f'{one.name} = "-"\n' for one in classes))
     began = time.monotonic()
     acceptance.accept(task, Steps(folder / "steps"), dataset, sandboxes)
     accepted = time.monotonic() - began
-    floor = _bare(image, [case.case.command for case in cases])
     size = len(golden.lines(classes))
     print(
         f"a tool of {CLASSES} classes, {len(cases)} cases: drawn and looked at three times in {looked:.0f} s "
@@ -117,7 +116,8 @@ def _bare(image: str, commands: list[str]) -> float:
     name = "assay-bench-bare"
     run = ["docker", "run", "-i", "--rm", "--name", name, "--network", "none", image, "python3", "-c", BARE]
     done = subprocess.run(run, input=json.dumps(commands), capture_output=True, text=True, check=False)
-    return float(done.stdout) if done.returncode == 0 else float("nan")
+    done.check_returncode()
+    return float(done.stdout)
 
 
 def _many_tools(folder: Path) -> None:

@@ -8,8 +8,6 @@ import os
 import re
 import shlex
 import shutil
-import signal
-import socket
 import subprocess
 import sys
 import time
@@ -25,10 +23,10 @@ import requests
 from runner.errors import ConfigError, TrackingError
 from runner.jobs.track import Track
 from runner.report.projections import write_projections
-from runner.resources import ROOT
 from runner.sweeps.store import Store
 from runner.tracking.mlflow import MlflowTracker, NoTracker
-from tests.report.plans import SKILL, record, sweep_of_four, write_sweep
+from tests.report.plans import SKILL, TASKS, record, sweep_of_four, write_sweep
+from tests.support.mlflow_ui import mlflow_ui
 from tests.support.waiting import PATIENCE_SECONDS
 
 CELLS = len(SKILL)
@@ -360,34 +358,10 @@ print("logged")
 def server(sweep: Path) -> Iterator[str]:
     """The very command that tracking prints, on a port that is free."""
     _, command, *_ = MlflowTracker().log(sweep).splitlines()
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     python, *words = shlex.split(command)
     assert python == "python"
-    words = [sys.executable, *words, f"job.port={port}"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    with (sweep.parent / "server.log").open("w") as log:
-        process = subprocess.Popen(
-            words, cwd=sweep.parent, env=environment, stdout=log, stderr=log, start_new_session=True
-        )
-    url = f"http://127.0.0.1:{port}"
-    try:
-        deadline = time.monotonic() + 120
-        while not _answers(url):
-            assert time.monotonic() < deadline, (sweep.parent / "server.log").read_text()
-            time.sleep(0.3)
+    with mlflow_ui([sys.executable, *words], sweep.parent) as url:
         yield url
-    finally:
-        os.killpg(process.pid, signal.SIGTERM)
-        process.wait(30)
-
-
-def _answers(url: str) -> bool:
-    try:
-        return requests.get(f"{url}/health", timeout=5).ok
-    except requests.ConnectionError:
-        return False
 
 
 @pytest.mark.parametrize(
@@ -417,3 +391,7 @@ def test_the_printed_command_serves_the_runs_and_takes_a_sweep_over_http(sweep: 
     remote = found.get_experiment_by_name("remote")
     assert remote.artifact_location.startswith("mlflow-artifacts:")
     assert len(found.search_runs([remote.experiment_id])) == CELLS + 1
+    traces = found.search_traces(locations=[remote.experiment_id], max_results=100)
+    assert len(traces) == len(sweep_of_four()[1])
+    assert {len(trace.info.assessments) for trace in traces} == {2, 3}
+    assert {trace.data.spans[0].inputs["task"] for trace in traces} == set(TASKS)

@@ -24,6 +24,8 @@ STAGES: dict[Stage, str] = {
     "chosen": "are chosen",
 }
 """Stage -> what those that reach it have in common, for people."""
+MOST_REASONS = 4
+"""Reasons that the picture names at each stage."""
 LONGEST_REASON = 60
 """Characters of a reason by which rejections are counted, and for which the picture has room."""
 
@@ -35,6 +37,8 @@ class Outcome(Record):
     reached: Stage
     task: str = ""
     """Name of the folder of its task, once it has a recipe."""
+    unreviewed: bool = False
+    """Whether it was chosen although no two people have confirmed it."""
     rejection: Rejection | None = None
     """Why it came no further; None: nothing speaks against it yet."""
 
@@ -45,20 +49,29 @@ class Outcome(Record):
 
 
 def counts(outcomes: Sequence[Outcome]) -> dict[Stage, int]:
-    """Return how many candidates reached each stage."""
+    """Return how many candidates reached each stage. One that was chosen unreviewed is not among the confirmed ones."""
     order = list(STAGES)
-    return {
+    reached = {
         stage: sum(order.index(one.reached) >= number for one in outcomes)
         for number, stage in enumerate(order)
     }
+    return reached | {"reviewed": reached["reviewed"] - sum(one.unreviewed for one in outcomes)}
 
 
 def chosen(outcomes: Sequence[Outcome], names: Collection[str]) -> list[Outcome]:
     """Return the outcomes after a choice of these tasks."""
     return [
-        one.model_copy(update={"reached": "chosen"}) if one.task and one.task in names else one
+        one.model_copy(update={"reached": "chosen", "unreviewed": one.reached != "reviewed"})
+        if one.task and one.task in names
+        else one
         for one in outcomes
     ]
+
+
+def _words(outcomes: Sequence[Outcome], stage: Stage, count: int) -> str:
+    unreviewed = sum(one.unreviewed for one in outcomes)
+    remark = f", {unreviewed} of them unreviewed" if stage == "chosen" and unreviewed else ""
+    return f"{count} {STAGES[stage]}{remark}"
 
 
 def picture(outcomes: Sequence[Outcome]) -> Figure:
@@ -73,9 +86,13 @@ def picture(outcomes: Sequence[Outcome]) -> Figure:
     most = max(1, *reached.values())
     for number, (stage, count) in enumerate(reached.items()):
         axes.barh(number, count, height=0.5, color=ACCENT)
-        axes.text(count + most * 0.01, number, f"{count} {STAGES[stage]}", va="center", fontsize=8, color=INK)
+        axes.text(
+            count + most * 0.01, number, _words(outcomes, stage, count), va="center", fontsize=8, color=INK
+        )
         fallen = Counter(one.reason for one in outcomes if one.reached == stage and one.rejection)
-        words = ", ".join(f"{fell} {reason}" for reason, fell in fallen.most_common(4))
+        words = ", ".join(f"{fell} {reason}" for reason, fell in fallen.most_common(MOST_REASONS))
+        if others := sum(fallen.values()) - sum(fell for _, fell in fallen.most_common(MOST_REASONS)):
+            words += f", {others} for other reasons"
         axes.text(
             0, number + 0.42, f"fell here: {words}" if words else "", va="center", fontsize=6.5, color=MUTED
         )
@@ -89,7 +106,8 @@ def text(outcomes: Sequence[Outcome]) -> str:
     reached, order = counts(outcomes), list(STAGES)
     lines = []
     for number, (stage, count) in enumerate(reached.items()):
-        lines.append(f"{count:>6}  {STAGES[stage]}")
+        words = _words(outcomes, stage, count).partition(" ")[2]
+        lines.append(f"{count:>6}  {words}")
         here = [one for one in outcomes if one.reached == order[number]]
         reasons = Counter(f"{one.rejection.step}, {one.reason}" for one in here if one.rejection)
         lines += [f"{'':>8}- {fell} fell: {reason}" for reason, fell in reasons.most_common()]

@@ -128,3 +128,15 @@ def test_the_funnel_counts_who_fell_where() -> None:
         funnel.rejections_csv(outcomes).splitlines()[1]
         == 'a,candidates,candidate,"stars: 3, and more than 10 is needed."'
     )
+
+
+def test_a_task_that_was_chosen_unreviewed_is_not_counted_as_confirmed() -> None:
+    outcomes = [
+        Outcome(name="a", reached="task", task="one"),
+        Outcome(name="b", reached="reviewed", task="two"),
+        Outcome(name="c", reached="reviewed", task="three"),
+    ]
+    outcomes = funnel.chosen(outcomes, {"one", "two"})
+    counted = funnel.counts(outcomes)
+    assert (counted["task"], counted["reviewed"], counted["chosen"]) == (3, 2, 2)
+    assert funnel.text(outcomes).endswith("2  are chosen, 1 of them unreviewed")
