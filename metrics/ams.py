@@ -14,10 +14,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from metrics.table import per_task, select
+from metrics.table import contribution, per_task, select
 
 PARTS = ("reward", "passed", "budgeted", "expensive")
-"""Contributions of a task to its tier: R; y; R times the share of budgets that C fits; [y = 0 and C > tau]."""
+"""Contributions of a task to its tier: R; y; `contribution` times the share of budgets that C fits; [y = 0 and C >
+tau]."""
 BOUNDS = ("budgeted_most", "expensive_least", "unpriced")
 """Contributions of a task as well: the last two of `PARTS` with an unknown cost taken as 0, and [C is unknown]."""
 _ROUNDING = 1e-9
@@ -55,6 +56,10 @@ class Scoring(Protocol):
     def attempts(self) -> str:
         """Rule for the attempts of one (cell, task) that count: latest_completed, mean or pass@k."""
 
+    @property
+    def cbq(self) -> str:
+        """What a trial contributes to CBQ: `quality`, its reward; or `passes`, its reward if it passed, else 0."""
+
 
 def task_parts(trials: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:
     """Return `PARTS` and `BOUNDS` of each planned (cell, task), its attempts combined by `scoring.attempts`.
@@ -65,6 +70,7 @@ def task_parts(trials: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:
     rows = select(trials, scoring.attempts)
     known = rows["cost_usd"].notna()
     rows = rows.assign(unpriced=(~known).astype(float))
+    quality = contribution(rows, scoring.cbq)
     ends = {"": rows["cost_usd"].fillna(np.inf), "bound": rows["cost_usd"].fillna(0.0)}
     for end, (budgeted, expensive) in zip(ends, (PARTS[2:], BOUNDS[:2]), strict=True):
         rows[[budgeted, expensive]] = np.nan
@@ -72,7 +78,7 @@ def task_parts(trials: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:
             of = rows["tier"] == name
             cost = ends[end][of].to_numpy(float)
             within = cost[:, None] <= np.asarray(tier.budgets)
-            rows.loc[of, budgeted] = rows.loc[of, "reward"] * within.mean(axis=1)
+            rows.loc[of, budgeted] = quality[of] * within.mean(axis=1)
             rows.loc[of, expensive] = (~rows.loc[of, "passed"] & (cost > tier.tau)).astype(float)
     return per_task(trials, rows, (*PARTS, *BOUNDS))
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from metrics.ams import Scoring, ams, tier_scores
 from metrics.attempts import pass_at_k
-from metrics.table import per_pass, per_task, select, valid
+from metrics.table import contribution, per_pass, per_task, select, valid
 
 
 def pass_profile(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
@@ -24,16 +24,21 @@ def pass_profile(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
     return table.assign(pass_rate=table["passes"] / table["planned"])
 
 
-def budget_curve(trials: pd.DataFrame, attempts: str, budgets: Sequence[float]) -> pd.DataFrame:
+def budget_curve(
+    trials: pd.DataFrame, attempts: str, budgets: Sequence[float], cbq: str = "quality"
+) -> pd.DataFrame:
     """Return CBQ(b) (AgentMeter eq. 3) of each cell and tier at each of `budgets` (USD per trial).
 
-    The index is (cell, tier). There is a column per budget b: the mean over **planned** tasks of R·[C ≤ b]. An unknown
-    cost fits no budget. CBQ rises with b up to SR, less the rewards whose cost is unknown.
+    The index is (cell, tier). There is a column per budget b: the mean over **planned** tasks of R·[C ≤ b], or of
+    R·y·[C ≤ b] if `cbq` is `passes`. An unknown cost fits no budget. CBQ rises with b up to SR, less the rewards whose
+    cost is unknown, and with `passes` less those of failed trials.
     """
     rows = select(trials, attempts)
     within = rows["cost_usd"].to_numpy(float)[:, None] <= np.asarray(budgets)
     names = [f"within_{number}" for number in range(len(budgets))]
-    quality = pd.DataFrame(rows["reward"].to_numpy()[:, None] * within, index=rows.index, columns=names)
+    quality = pd.DataFrame(
+        contribution(rows, cbq).to_numpy()[:, None] * within, index=rows.index, columns=names
+    )
     tasks = per_task(trials, pd.concat([rows, quality], axis=1), names)
     curve = tasks.groupby(["cell", "tier"])[names].mean()
     return curve.set_axis(pd.Index(budgets, name="budget"), axis=1)

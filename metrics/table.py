@@ -24,6 +24,9 @@ SELECTED = (
 )
 """Columns that scores are computed from."""
 
+CBQ = ("quality", "passes")
+"""Readings of AgentMeter section 4.2: partial quality of a failed trial counts within its budget, or contributes 0."""
+
 
 def valid(trials: pd.DataFrame) -> pd.Series[bool]:
     """Return whether each trial is valid: its status is in `FINISHED` and it was judged (AgentMeter section 3.5)."""
@@ -49,6 +52,16 @@ def select(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
         reward=rows["reward"].astype(float),
         cost_usd=rows["cost_usd"].astype(float).round(12),  # 0.1 + 0.2 fits a budget of 0.3
     )
+
+
+def contribution(rows: pd.DataFrame, cbq: str) -> pd.Series[float]:
+    """Return what each of the rows of `select` contributes to CBQ within its budget (AgentMeter eq. 3).
+
+    quality: R, passed or not. passes: R if it passed, else 0. Raises `ValueError` for any other reading.
+    """
+    if cbq not in CBQ:
+        raise ValueError(f"cbq must be {' or '.join(CBQ)}, not {cbq}.")
+    return rows["reward"] if cbq == "quality" else rows["reward"].where(rows["passed"], 0.0)
 
 
 def _latest(rows: pd.DataFrame) -> np.ndarray:

@@ -253,6 +253,9 @@ class Scoring(Record):
     attempts: str = "mean"
     """Rule for the attempts of one (cell, task). mean: all valid ones count equally. latest_completed: the last one
     (AgentMeter section 3.5). pass@k: the best of k at the price of k."""
+    cbq: Literal["quality", "passes"] = "quality"
+    """Reading of AgentMeter section 4.2. quality: a failed trial contributes its partial reward within its budget.
+    passes: it contributes zero."""
     resamples: int = Field(default=2000, ge=1)
     """Bootstrap resamples over tasks."""
     confidence: float = Field(default=0.95, gt=0, lt=1)

@@ -96,7 +96,7 @@ def what_ran(found: Findings) -> Section:
         "last planned": f"{plan.created:%Y-%m-%d %H:%M} UTC",
         "first trial began": _moment(found.trials["started_at"].min()),
         "last trial ended": _moment(found.trials["finished_at"].max()),
-        "scoring": f"{scoring.title}, alpha {scoring.alpha:g}, attempts {scoring.attempts}",
+        "scoring": f"{scoring.title}, alpha {scoring.alpha:g}, attempts {scoring.attempts}, cbq {scoring.cbq}",
         "intervals": f"{scoring.confidence:.0%}, {scoring.resamples} resamples, seed {scoring.seed}",
         "prices": "; ".join(_prices(found.ran["cells"])) or "brought by the models themselves, or none",
         **{f"version of {name}": version for name, version in plan.versions.items()},

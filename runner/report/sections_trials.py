@@ -130,10 +130,11 @@ def budgets(found: Findings) -> Section | None:
         return None
     names = found.names
     named = min(len(cells), len(figures.LINES))
+    failed = " or one that did not pass," if found.scoring.cbq == "passes" else ""
     picture = Picture(
         "budgets",
-        "Mean reward over the tier's planned tasks when a trial dearer than the budget, or of unknown cost, counts 0 "
-        f"(CBQ, eq. 3), at the scoring's budgets. Named: the {named} best of {len(cells)}.",
+        "Mean reward over the tier's planned tasks when a trial dearer than the budget, or of unknown cost,"
+        f"{failed} counts 0 (CBQ, eq. 3), at the scoring's budgets. Named: the {named} best of {len(cells)}.",
         "Curves of quality against budget; their values are in the table beneath.",
         partial(figures.budget_curves, {name: curve.rename(index=names) for name, curve in curves.items()}),
     )
@@ -152,7 +153,7 @@ def _curve(found: Findings, tier: str, cells: pd.DataFrame) -> pd.DataFrame:
     """Return CBQ at the tier's budgets, a row for each of `cells`, best first; empty if the tier has no tasks."""
     # Two quantiles of cost may be the same amount.
     budgets = tuple(dict.fromkeys(found.scoring.tiers[tier].budgets))
-    curve = budget_curve(found.trials, found.scoring.attempts, budgets)
+    curve = budget_curve(found.trials, found.scoring.attempts, budgets, found.scoring.cbq)
     own = curve[curve.index.get_level_values("tier") == tier].droplevel("tier")
     return own.reindex(cells.index) if len(own) else own
 

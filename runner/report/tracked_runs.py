@@ -283,6 +283,7 @@ def _shared(plan: SweepFile) -> dict[str, str]:
         "scoring": plan.scoring.title,
         "alpha": str(plan.scoring.alpha),
         "attempts": plan.scoring.attempts,
+        "cbq": plan.scoring.cbq,
     }
     return {**rules, **versions, **imported}
 

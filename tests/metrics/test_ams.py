@@ -77,6 +77,18 @@ def test_a_cost_that_is_a_sum_and_equals_a_budget_fits_it() -> None:
         assert budget_curve(table(*rows), rule, [0.3]).to_numpy().item() == 0.5
 
 
+def test_partial_quality_of_a_failed_trial_is_read_in_two_ways() -> None:
+    """AgentMeter section 4.2: reward 0.5 that is not a pass, within every budget, with alpha 0.6."""
+    trials = table(trial("easy-1", 0.5, 0.05))
+    for cbq, budgeted, total in (("quality", 0.5, 0.5), ("passes", 0.0, 0.3)):
+        scores = line(tier_scores(trials, with_(cbq=cbq)), ("a", "easy"))
+        assert scores[["SR", "CostAUBQC", "EFR"]].tolist() == [0.5, budgeted, 0]
+        assert scores["TierScore"] == pytest.approx(total)
+        assert budget_curve(trials, "mean", [0.1], cbq).to_numpy().item() == budgeted
+    with pytest.raises(ValueError, match="quality or passes"):
+        budget_curve(trials, "mean", [0.1], "both")
+
+
 def test_attempts_are_averaged_before_tasks() -> None:
     trials = table(
         trial("easy-1", 1.0, 0.1, attempt=1),
@@ -135,6 +147,16 @@ def test_order_of_rows_is_irrelevant(rows: list[Any], random: Any) -> None:
     order = list(trials.index)
     random.shuffle(order)
     assert score(trials.loc[order]) == pytest.approx(score(trials))
+
+
+@LAW
+@given(ROWS)
+def test_counting_passes_alone_in_budgets_never_raises_ams(rows: list[Any]) -> None:
+    drawn = trials_of(rows)
+    assert score(drawn, with_(cbq="passes")) <= score(drawn) + 1e-12
+    whole = drawn[drawn["reward"].isin([0.0, 1.0]) | drawn["reward"].isna()]
+    if len(whole) == len(drawn):
+        assert score(drawn, with_(cbq="passes")) == score(drawn)
 
 
 @LAW
