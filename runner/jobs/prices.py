@@ -33,7 +33,7 @@ class PriceSnapshot(Job):
         if path.exists():
             key = "job.path" if self.path else "job.date"
             raise ConfigError(f"{key}: {path} is there already, and runs refer to it; choose another {key}.")
-        snapshot = from_litellm(self.models or _configured(), self.date.isoformat())
+        snapshot = from_litellm(self.models or configured().values(), self.date.isoformat())
         if not snapshot.prices:
             raise ConfigError(f"job.models: none of {', '.join(snapshot.absent)} is in {snapshot.source}.")
         write_atomically(path, _yaml(snapshot).encode())
@@ -42,11 +42,11 @@ class PriceSnapshot(Job):
         return 0
 
 
-def _configured() -> tuple[str, ...]:
-    """Return the litellm ids of all models of providers in the configuration."""
-    nodes = (yaml.safe_load(file.read_text()) for file in arguments.options("model").values())
+def configured() -> dict[str, str]:
+    """Return the litellm id of each model of a provider in the configuration, by its name."""
+    nodes = [yaml.safe_load(file.read_text()) for file in arguments.options("model").values()]
     backend = Model.model_fields["backend"].default
-    return tuple(node["id"] for node in nodes if node.get("backend", backend) == "provider")
+    return {node["name"]: node["id"] for node in nodes if node.get("backend", backend) == "provider"}
 
 
 def _yaml(snapshot: Pricing) -> str:

@@ -50,8 +50,7 @@ def cell_scores(trials: pd.DataFrame, scoring: Scoring, draws: Draws | None = No
     `judge_unpriced`, the trials of ours where that is unknown. `draws` are those of the same trials; without them,
     they are drawn here.
     """
-    cells = trials.groupby("cell")[_CELL].first()
-    cells = cells.join(summary(trials, scoring.attempts)).join(ams(tier_scores(trials, scoring), scoring))
+    cells = _figures(trials, scoring)
     cells = cells.join(intervals(draws or bootstrap(trials, scoring), scoring.confidence))
     sizes = trials.groupby(["cell", "task"]).size().groupby("cell").max()
     whole = (sizes == 1) | (scoring.attempts == "latest_completed")  # Wilson's interval needs counts
@@ -59,9 +58,7 @@ def cell_scores(trials: pd.DataFrame, scoring: Scoring, draws: Draws | None = No
     ends = [wilson(*pair, scoring.confidence) for pair in counts]
     cells[["wilson_low", "wilson_high"]] = pd.DataFrame(ends, index=cells.index)
 
-    cells["fewer"] = fewer_attempts(trials, scoring.attempts)
-    cells["bound"] = cells["agent"].isin(BOUNDS)
-    cells["other_tasks"] = cells.index.isin(list(other_tasks(without_bounds(trials))))
+    cells = _marked(cells, trials, scoring)
     ran = trials["ran"]
     cells["trials"] = trials.groupby("cell").size()
     cells["invalid"] = (~valid(trials)).groupby(trials["cell"]).sum()
@@ -73,6 +70,25 @@ def cell_scores(trials: pd.DataFrame, scoring: Scoring, draws: Draws | None = No
     ours = trials["retries"].notna()  # an import says nothing about judges
     cells["judge_unpriced"] = (ours & trials["judge_usd"].isna()).groupby(trials["cell"]).sum()
     return _ranked(cells)
+
+
+def standings(trials: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:
+    """Return the cells as `cell_scores` ranks them, without intervals and spend, which no rank needs."""
+    return _ranked(_marked(_figures(trials, scoring), trials, scoring))
+
+
+def _figures(trials: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:
+    cells = trials.groupby("cell")[_CELL].first()
+    return cells.join(summary(trials, scoring.attempts)).join(ams(tier_scores(trials, scoring), scoring))
+
+
+def _marked(cells: pd.DataFrame, trials: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:
+    """Add `fewer`, and whether each cell competes: `bound` and `other_tasks`."""
+    return cells.assign(
+        fewer=fewer_attempts(trials, scoring.attempts),
+        bound=cells["agent"].isin(BOUNDS),
+        other_tasks=cells.index.isin(list(other_tasks(without_bounds(trials)))),
+    )
 
 
 def lines(frame: pd.DataFrame) -> dict[Any, dict[str, Any]]:

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from threading import Lock
@@ -191,10 +191,16 @@ class Spend(NamedTuple):
     """Number of calls of unknown cost (`ModelCall.lost`)."""
 
 
-def ledger_spend(ledger: Path) -> Spend:
+def recorded_cost(call: ModelCall) -> float | None:
+    """Return the cost of a call as its session counted it."""
+    return call.cost_usd
+
+
+def ledger_spend(ledger: Path, cost_of: Callable[[ModelCall], float | None] = recorded_cost) -> Spend:
     """Return the sum of one ledger file, as its session counted it: answers that broke off count as far as they came.
 
     A last line cut off by a crash is left out. The call under way then is one `lost`, and so is each unreadable line.
+    `cost_of` may price the calls otherwise.
     """
     total, sent = Spend(), ledger.with_suffix(SENT)
     under_way = set(sent.read_text().split()) if sent.exists() else set()
@@ -207,7 +213,7 @@ def ledger_spend(ledger: Path) -> Spend:
             continue
         under_way.discard(str(call.index))
         answered, usage = call.response is not None, call.usage or Usage()
-        cost = call.cost_usd if answered or usage != Usage() else 0.0
+        cost = cost_of(call) if answered or usage != Usage() else 0.0
         total = Spend(
             total.usage + usage,
             None if cost is None or total.cost_usd is None else total.cost_usd + cost,
@@ -215,6 +221,11 @@ def ledger_spend(ledger: Path) -> Spend:
             total.lost + call.lost,
         )
     return total._replace(lost=total.lost + len(under_way))
+
+
+def ledgers(folder: Path) -> list[Path]:
+    """Return the ledgers of all tries at the trial of this folder whose spend is counted: the spoiled ones first."""
+    return [path for path in (*sorted(folder.glob(f"earlier/*/{LEDGER}")), folder / LEDGER) if path.exists()]
 
 
 def _move_aside(folder: Path, where: str, *, everything: bool) -> None:
