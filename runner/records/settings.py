@@ -253,9 +253,9 @@ class Scoring(Record):
     attempts: str = "mean"
     """Rule for the attempts of one (cell, task). mean: all valid ones count equally. latest_completed: the last one
     (AgentMeter section 3.5). pass@k: the best of k at the price of k."""
-    cbq: Literal["quality", "passes"] = "quality"
+    cbq: Literal["quality", "passes"] = Field(default="quality", exclude_if=lambda cbq: cbq == "quality")
     """Reading of AgentMeter section 4.2. quality: a failed trial contributes its partial reward within its budget.
-    passes: it contributes zero."""
+    passes: it contributes zero. The default is not written, so that files and digests of earlier versions hold."""
     resamples: int = Field(default=2000, ge=1)
     """Bootstrap resamples over tasks."""
     confidence: float = Field(default=0.95, gt=0, lt=1)
@@ -282,7 +282,10 @@ class Scoring(Record):
             for name in path:
                 source = source[name]
                 node = node.setdefault(name, dict(source))  # a tier that is missing here is copied as a whole
-            node[last] = source[last]
+            if last in source:
+                node[last] = source[last]
+            else:  # a default that is not written
+                node.pop(last, None)
         return Scoring.model_validate(own)
 
     def scaled(self, alpha: float, factor: float) -> Scoring:

@@ -156,9 +156,10 @@ def reprice(sweep: Path, terms: Terms) -> tuple[Scoring, pd.DataFrame, Repriced]
     """
     plan, records, trials = sweep_trials(sweep, sweep.parent)
     _check_names(trials, terms)
-    own = {
-        record.model for record in records.values() if record.digests.get("prices") == ""
-    } & plan.prices.keys()
+    # A record names the snapshot of its prices, if they are of one.
+    own = plan.prices.keys() & {
+        record.model for record in records.values() if not record.digests.get("prices")
+    }
     repricer = Repricer(terms, {model: plan.prices[model] for model in own})
     store = Store(sweep.parent)
     costs: dict[Any, float | None] = {}

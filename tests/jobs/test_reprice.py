@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from runner.errors import ConfigError
 from runner.gateway.budget import price
 from runner.jobs.import_trials import read_mapping
 from runner.records import ModelCall, Retry, Usage
@@ -223,15 +224,17 @@ def test_the_tries_that_our_side_spoiled_are_priced_too(tmp_path: Path) -> None:
 
 def test_models_that_brought_their_prices_keep_them(tmp_path: Path) -> None:
     sweep = write(tmp_path, ALL_PASS)
-    for path in (tmp_path / "trials").rglob("record.json"):
-        known = json.loads(path.read_text())
-        path.write_text(json.dumps(known | {"digests": {"prices": ""}}))
     plan = json.loads((sweep / "sweep.json").read_text())
     (sweep / "sweep.json").write_text(json.dumps(plan | {"prices": {"glm": RATES}}))
     terms = Terms(pricing=snapshot(prices={}))
     text = compare_prices(sweep, terms, lambda _: (), 1, sweep / "repriced.csv")
     assert "Not in the snapshot, so at the prices that they brought along: glm." in text
     assert "0 of 3 ranks differ." in text
+    for path in (tmp_path / "trials").rglob("record.json"):
+        known = json.loads(path.read_text())
+        path.write_text(json.dumps(known | {"digests": {"prices": "2026-11-21@ab"}}))
+    with pytest.raises(ConfigError, match=r"no price of glm \(openai/x\)"):
+        reprice(sweep, terms)
 
 
 # --- the job ----------------------------------------------------------------------------------------------------------

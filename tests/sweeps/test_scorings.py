@@ -34,6 +34,22 @@ def test_a_typed_scoring_becomes_the_sweeps_own_and_stays_it(cli: Cli) -> None:
     assert pd.read_csv(sweep / "leaderboard.csv").AMS.max() > 0
 
 
+def test_the_reading_of_failed_trials_is_changed_and_changed_back(cli: Cli) -> None:
+    """Its default is not written, so that the files of earlier versions stay as they are."""
+    sweep = finished_sweep(cli.outputs)
+    before = (sweep / "sweep.json").read_bytes()
+    assert cli("job=report", "name=full", "scoring.cbq=passes").out.startswith(
+        "Scored anew: cbq - -> passes.\n"
+    )
+    assert scoring_of(sweep)["cbq"] == "passes"
+    assert cli("job=report", "name=full", "scoring.alpha=0.6").code == 0
+    assert scoring_of(sweep)["cbq"] == "passes", "a typed key changes that key alone"
+    assert cli("job=report", "name=full", "scoring.cbq=quality").out.startswith(
+        "Scored anew: cbq passes -> -.\n"
+    )
+    assert json.loads((sweep / "sweep.json").read_bytes())["scoring"] == json.loads(before)["scoring"]
+
+
 def test_a_calibrated_tiers_file_labels_tasks_and_sets_budgets_of_scoring_alone(cli: Cli) -> None:
     sweep = finished_sweep(cli.outputs)
     before = load_trials(sweep, cli.outputs)[1]
