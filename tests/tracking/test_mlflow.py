@@ -103,6 +103,7 @@ def test_one_flat_run_a_cell_and_one_for_the_sweep(logged: Path) -> None:
         "scoring": "test",
         "alpha": "0.6",
         "attempts": "mean",
+        "cbq": "quality",
         "version/assay": "0.1.0",
     }
     tags = codex.data.tags
