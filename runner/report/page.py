@@ -22,6 +22,7 @@ from runner.report import (
     sections_behaviour,
     sections_compared,
     sections_endings,
+    sections_main,
     sections_scores,
     sections_sweep,
     sections_trials,
@@ -41,6 +42,7 @@ SCORES: tuple[SectionMaker, ...] = (
     sections_scores.heat_map,
     sections_scores.same_model,
     sections_scores.tiers,
+    sections_main.main_table,
 )
 """Sections of each dataset, in this order; those that its benchmark adds follow."""
 WORK: tuple[SectionMaker, ...] = (

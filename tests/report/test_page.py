@@ -117,17 +117,26 @@ def test_the_same_records_give_the_same_bytes(report: Report, four: Path) -> Non
     planned, records = sweep_of_four()
     random.Random(0).shuffle(keys := list(records))
     again = report(planned, {key: records[key] for key in keys})
-    written = [{file.name: file.read_bytes() for file in page.parent.iterdir()} for page in (four, again)]
+    written = [
+        {
+            str(file.relative_to(page.parent)): file.read_bytes()
+            for file in page.parent.rglob("*")
+            if file.is_file()
+        }
+        for page in (four, again)
+    ]
     assert written[0] == written[1]
-    assert {"index.html", "heat_map.svg", "heat_map.png"} <= set(written[0])
+    assert {"index.html", "heat_map.svg", "heat_map.png", "tables/leaderboard.tex"} <= set(written[0])
 
 
-def test_pictures_that_are_no_longer_made_go(report: Report, tmp_path: Path) -> None:
-    earlier = tmp_path / "report" / "heat_map.png"
-    earlier.parent.mkdir()
-    earlier.touch()
+def test_pictures_and_tables_that_are_no_longer_made_go(report: Report, tmp_path: Path) -> None:
+    tables = tmp_path / "report" / "tables"
+    tables.mkdir(parents=True)
+    for earlier in (tables.with_name("heat_map.png"), tables / "heat-map.csv", tables / "heat-map.tex"):
+        earlier.touch()
     page = report([row("oracle", task) for task in TASKS], {})
-    assert [file.name for file in page.parent.iterdir()] == ["index.html"]
+    assert {file.name for file in page.parent.iterdir()} == {"index.html", "tables"}
+    assert not list(tables.glob("heat-map*"))
 
 
 def test_pixels_follow_their_lines(report: Report) -> None:
