@@ -49,7 +49,7 @@ _SIGNS = {
     "\N{GREEK SMALL LETTER KAPPA}": r"$\kappa$",
     "\N{GREEK SMALL LETTER RHO}": r"$\rho$",
     "\N{GREEK SMALL LETTER TAU}": r"$\tau$",
-    "\N{SUPERSCRIPT TWO}": "$^2$",
+    "\N{SUPERSCRIPT TWO}": r"\texttwosuperior{}",
 }
 _LIGATURE = re.compile(r"([-',!?])(?=\1|\\textasciigrave)")
 """Two hyphens would be a dash, and the like."""
