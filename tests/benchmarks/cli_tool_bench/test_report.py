@@ -94,6 +94,8 @@ def test_cost_and_speed(tools: Findings) -> None:
     assert cost["codex", "glm"]["trials"] == "5"
     assert cost["codex", "kimi"]["steps"] == "5"
     assert not {"judge's USD", "unpriced"} & set(cost["codex", "kimi"]), "no judge, and all have prices"
+    built = cells(tool_sections.overhead(tools), 1)
+    assert (cost["codex", "kimi"]["trials"], built["codex", "kimi"]["trials"]) == ("6", "5")
     speed = cells(tool_sections.runtimes(tools))
     assert {line["tasks"] for line in speed.values()} == {
         "4"
