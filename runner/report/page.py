@@ -53,6 +53,7 @@ WORK: tuple[SectionMaker, ...] = (
     sections_trials.budgets,
     sections_trials.pairs,
     sections_trials.effort,
+    sections_trials.tokens_by_agent,
     sections_trials.attempts,
     sections_trials.caches,
 )

@@ -18,7 +18,7 @@ import pytest
 
 from runner.errors import ConfigError
 from runner.jobs.report import Report as ReportJob
-from runner.records import ErrorInfo, PlannedRow, Prices, PriceTier, Status, TrialRecord
+from runner.records import ErrorInfo, PlannedRow, Prices, PriceTier, Status, TrialRecord, Usage
 from runner.report import figures
 from runner.report.blocks import Picture, Table
 from runner.report.comparison import Side, compare, write_comparison
@@ -27,7 +27,7 @@ from runner.report.page import chapters_of
 from runner.report.projections import write_projections
 from runner.report.rescoring import compare_scorings
 from runner.report.sections_sweep import what_ran
-from runner.report.sections_trials import attempts, caches, pairs
+from runner.report.sections_trials import attempts, caches, pairs, tokens_by_agent
 from runner.report.tracked_runs import tracked_runs
 from runner.report.trial_sources import read_source
 from tests.report.conftest import Report, findings
@@ -372,6 +372,24 @@ def test_what_judges_charged_is_said_apart_from_what_cells_spent(tmp_path: Path)
         assert (run.metrics["judge_usd"], run.metrics["judge_unpriced"]) == (2.5, 1)
     unjudged = tracked_runs(write_sweep(tmp_path, planned, records, "plain"), "none")
     assert not any("judge_usd" in name for run in unjudged for name in [*run.metrics, *run.tags])
+
+
+def test_tasks_are_listed_on_which_agents_differ_most_in_tokens(tmp_path: Path) -> None:
+    planned, records = two()
+    many = Usage(input_tokens=40_000, output_tokens=500)
+    dear = next(p for p in planned if (p.agent, p.task) == ("kimi_cli", "hard-2"))
+    records[dear.key] = records[dear.key].model_copy(update={"usage": many})
+    section = tokens_by_agent(findings(tmp_path, planned, records))
+    assert section
+    table, median = section.blocks
+    assert isinstance(table, Table)
+    assert [value.text for value in table.rows[0]] == [
+        *("hard-2", "scripted_careful (scripted)", "2"),
+        *("codex", "4.5k", "100%", "kimi_cli", "40.5k", "0%", "9.00"),
+    ]
+    assert "6 of 6 pairs" in table.caption
+    assert "over all 6: 1.00" in str(median)
+    assert tokens_by_agent(findings(tmp_path, *one_cell())) is None
 
 
 def test_what_more_attempts_would_pass_stands_beside_their_variance(tmp_path: Path) -> None:
