@@ -72,8 +72,18 @@ def _frame(table: Table) -> pd.DataFrame:
 
 
 def _titles(columns: Sequence[Column]) -> list[str]:
-    """Return the titles of the columns in a CSV file: no two are the same, and none is empty."""
-    return _different(column.title or "column" for column in columns)
+    """Return the titles of the columns in a CSV file, of which no two are the same.
+
+    Of several columns with one title, such as "min", each is named after the column to which it belongs: the last one
+    before it whose title is its own.
+    """
+    titles = [column.title or "column" for column in columns]
+    owner, names = "", []
+    for title in titles:
+        if titles.count(title) == 1:
+            owner = title
+        names.append(f"{owner}: {title}" if owner and owner != title else title)
+    return _different(names)
 
 
 def _different(titles: Iterable[str]) -> list[str]:

@@ -101,6 +101,11 @@ def test_cost_and_speed(tools: Findings) -> None:
         "4"
     }  # without those that never ran or were not installed
     assert {line["CPU"] for line in speed.values()} == {"0.50"}
+    by_agent = cells(tool_sections.runtimes(tools), 1)
+    assert {(agent, line["tasks"]) for (agent, _), line in by_agent.items()} == {
+        ("codex", "4"),
+        ("mini_swe_agent", "5"),
+    }
     assert float(speed["mini_swe_agent", "glm"]["relative"]) < float(speed["codex", "glm"]["relative"]) < 1
 
 

@@ -136,15 +136,29 @@ def _median_and_max(sizes: Mapping[str | None, np.ndarray], at: str | None) -> t
 
 @of_tools
 def runtimes(found: Findings) -> Section | None:
-    """Show the speed of the tools against their references (the paper's Table 4)."""
+    """Show the speed of the tools against their references, over all agents and by agent (the paper's Table 4)."""
     cells = found.contenders
-    table = tool_bench.runtimes(found.trials[found.trials["cell"].isin(cells.index)])
+    trials = found.trials[found.trials["cell"].isin(cells.index)]
+    table = tool_bench.runtimes(trials)
     if table.empty:
         return None
+    absent = [name for at, name in found.names.items() if at in cells.index and at not in table.index]
+    blocks: list[Block] = [_runtimes("Run time of a case, on common tasks", "every cell shown", table, found)]
+    if len(set(cells["agent"])) > 1:
+        by_agent = pd.concat([tool_bench.runtimes(own) for _, own in trials.groupby("agent")])
+        caption = "Run time of a case, on the tasks common to an agent's cells (Table 4)"
+        blocks.append(_runtimes(caption, "every cell of the same agent", by_agent, found))
+    if absent:
+        blocks.append(Text(f"Not shown, as their tools finished no case: {'; '.join(absent)}."))
+    return Section("tool-runtime", "Tools: speed", blocks)
+
+
+def _runtimes(caption: str, common: str, table: pd.DataFrame, found: Findings) -> Table:
+    """Return a table of run times over the tasks that are common to these cells."""
     table = table.assign(**{side: 1000 * table[side] for side in ("reference", "candidate")})  # in ms
     measures = (
         Measure("tasks", "tasks", ".0f",
-                "in which every cell shown has cases that both sides finished: the denominator"),
+                f"in which {common} has cases that both sides finished: the denominator"),
         Measure("reference, ms", "reference", ".1f",
                 "mean over the cases that this cell's tool finished too"),
         Measure("tool, ms", "candidate", ".1f", "mean of the same cases"),
@@ -154,11 +168,7 @@ def runtimes(found: Findings) -> Section | None:
         Measure("CPU", "cpu", ".2f",
                 "processor time of tool / of reference: median over a task's cases, mean over the tasks"),
     )  # fmt: skip
-    absent = [name for at, name in found.names.items() if at in cells.index and at not in table.index]
-    blocks: list[Block] = [cell_table("Run time of a case, on common tasks", measures, table, found)]
-    if absent:
-        blocks.append(Text(f"Not shown, as their tools finished no case: {'; '.join(absent)}."))
-    return Section("tool-runtime", "Tools: speed", blocks)
+    return cell_table(caption, measures, table, found)
 
 
 @of_tools
