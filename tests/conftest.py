@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, settings
 
 from runner.__main__ import QUIET
 from runner.resources import ROOT
+from tests.support.ray_cluster import TOKEN
 from tests.support.serving import KEY_VARIABLE
 from tests.support.sweeps import Cli
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from runner.report.findings import Findings
 
 os.environ.update(QUIET)
+os.environ.update(TOKEN)  # Ray reads it when it is imported, and several tests of a process may start one
 os.environ.pop("COLUMNS", None)  # pytest-xdist sets it for its workers, which would make every table narrower
 # An example may wait for a busy machine.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])

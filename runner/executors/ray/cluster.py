@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import secrets
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,6 +38,11 @@ def connected(address: str | None, workers: int) -> Iterator[None]:
     """
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
+    if address is None:
+        # A local Ray listens on an address of this machine, which sandboxes with an open network reach. Ray reads the
+        # token once in a process.
+        os.environ["RAY_AUTH_MODE"] = "token"
+        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
     try:
         import ray  # noqa: F401, PLC0415 - an extra, which only this executor needs
     except ImportError as error:

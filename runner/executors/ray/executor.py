@@ -45,6 +45,11 @@ class RayExecutor(Record):
         """See `protocols.Executor`."""
         from runner.executors.ray.cluster import connected  # noqa: PLC0415 - only a sweep that runs needs Ray
 
+        if self.address and os.environ.get("RAY_AUTH_MODE") != "token":
+            desk.display.note(
+                "This cluster asks for no token: whoever reaches it can run programs on its nodes, and sandboxes with "
+                "sandbox.network=open may. RAY_AUTH_MODE=token and RAY_AUTH_TOKEN close it."
+            )
         with connected(self.address, self.at_once):
             from runner.executors.ray.team import RayTeam  # noqa: PLC0415 - imports Ray
 
