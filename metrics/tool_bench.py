@@ -133,14 +133,16 @@ def averages(cells: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     )
 
 
-def overhead(trials: pd.DataFrame) -> pd.DataFrame:
-    """Return what a trial took, over all **valid** trials (Table 3); index cell.
+def overhead(trials: pd.DataFrame, *, built: bool = False) -> pd.DataFrame:
+    """Return what a trial took, over all **valid** trials; with `built`, over those whose tool installed (Table 3).
 
-    Columns: `trials` (the denominator); `unpriced`, those of unknown cost, which are not in the USD figures; and
-    `<figure>_mean`, `<figure>_min` and `<figure>_max` for each of `OVERHEAD`, per trial: model calls, input tokens,
-    output tokens, USD, and USD of the judge. Missing values are left out.
+    The index is the cell. Columns: `trials` (the denominator); `unpriced`, those of unknown cost, which are not in the
+    USD figures; and `<figure>_mean`, `<figure>_min` and `<figure>_max` for each of `OVERHEAD`, per trial: model calls,
+    input tokens, output tokens, USD, and USD of the judge. Missing values are left out.
     """
     rows = trials[valid(trials)]
+    if built:
+        rows = rows[rows["build"] > 0]
     cells = rows.reindex(columns=list(OVERHEAD.values())).astype(float).groupby(rows["cell"])
     table = pd.DataFrame({"trials": cells.size(), "unpriced": cells.size() - cells["cost_usd"].count()})
     for what, column in OVERHEAD.items():

@@ -47,6 +47,8 @@ class Table(NamedTuple):
     columns: Sequence[Column]
     rows: Sequence[Sequence[Value]]
     template: str = "table.html"
+    grouped: bool = False
+    """Whether rows with the same first entry stand together; in LaTeX they are set as a group."""
 
 
 class Picture(NamedTuple):

@@ -1,4 +1,4 @@
-"""The report of a sweep: one self-contained HTML page, and its pictures as files beside it.
+"""The report of a sweep: one self-contained HTML page, and its pictures and tables as files beside it.
 
 Each section is a function in a list. Jinja escapes all text, since names of tasks and agents and messages of errors are
 other people's. The page may run one script, its own.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,15 +22,17 @@ from runner.report import (
     sections_behaviour,
     sections_compared,
     sections_endings,
+    sections_main,
     sections_scores,
     sections_sweep,
     sections_trials,
     sections_verified,
 )
 from runner.report.benchmarks import added_sections
-from runner.report.blocks import Picture, Section, SectionMaker
+from runner.report.blocks import Picture, Section, SectionMaker, Table, Text
 from runner.report.findings import Findings
 from runner.report.leaderboard import judges_spend
+from runner.report.table_files import FiledTable, files
 from runner.report.wording import MARKS, spend
 
 SCORES: tuple[SectionMaker, ...] = (
@@ -40,6 +42,7 @@ SCORES: tuple[SectionMaker, ...] = (
     sections_scores.heat_map,
     sections_scores.same_model,
     sections_scores.tiers,
+    sections_main.main_table,
 )
 """Sections of each dataset, in this order; those that its benchmark adds follow."""
 WORK: tuple[SectionMaker, ...] = (
@@ -50,6 +53,7 @@ WORK: tuple[SectionMaker, ...] = (
     sections_trials.budgets,
     sections_trials.pairs,
     sections_trials.effort,
+    sections_trials.tokens_by_agent,
     sections_trials.attempts,
     sections_trials.caches,
 )
@@ -64,6 +68,12 @@ WHOLE: tuple[SectionMaker, ...] = (
     sections_sweep.what_ran,
 )
 """Sections of the whole sweep, at the end; those that benchmarks add come before them."""
+
+_MARKS = {
+    "scripted": "(scripted): a fixed script in place of a language model; its dollars were charged to nobody.",
+    "replayed": "(replayed): the model's answers are those of a recorded run; nobody was charged for this one.",
+}
+"""Meaning of each mark, for tables that stand in other documents than the page."""
 
 
 class Chapter(NamedTuple):
@@ -89,21 +99,22 @@ class Drawn(NamedTuple):
 
 
 def write_report(found: Findings) -> Path:
-    """Write `report/index.html` and its pictures into the sweep's folder; return the page.
+    """Write `report/index.html`, its pictures and its tables into the sweep's folder; return the page.
 
-    The same findings give the same bytes. Other pictures of an earlier report are removed. Raises `OutputsError` when
-    a file cannot be written.
+    The same findings give the same bytes. Other pictures and tables of an earlier report are removed. Raises
+    `OutputsError` when a file cannot be written.
     """
     folder = found.folder / "report"
     with figures.style():
-        chapters = [_rendered(chapter, folder) for chapter in chapters_of(found)]
+        chapters = [_rendered(chapter, folder, _notes(found)) for chapter in chapters_of(found)]
     blocks = [block for chapter in chapters for section in chapter["sections"] for block in section["blocks"]]
     drawn = [block for block in blocks if isinstance(block, Drawn)]
-    pictures = {name: content for picture in drawn for name, content in picture.files.items()}
-    for name, content in {**pictures, "index.html": _html(found, chapters).encode()}.items():
+    contents = {name: content for picture in drawn for name, content in picture.files.items()}
+    contents |= files([block for block in blocks if isinstance(block, FiledTable)])
+    for name, content in {**contents, "index.html": _html(found, chapters).encode()}.items():
         write_atomically(folder / name, content)
-    for old in folder.iterdir():
-        if old.suffix in (".svg", ".png") and old.name not in pictures:
+    for old in (*folder.glob("*.svg"), *folder.glob("*.png"), *folder.glob("tables/*")):
+        if str(old.relative_to(folder)) not in contents:
             old.unlink()
     return folder / "index.html"
 
@@ -144,20 +155,42 @@ def _html(found: Findings, chapters: list[dict[str, Any]]) -> str:
     )
 
 
-def _rendered(chapter: Chapter, folder: Path) -> dict[str, Any]:
-    """Return a chapter for the template, with its pictures drawn for `folder`."""
+def _rendered(chapter: Chapter, folder: Path, notes: Sequence[str]) -> dict[str, Any]:
+    """Return a chapter for the template, with its pictures drawn for `folder` and its tables named as files."""
     sections = [
         {
             "anchor": f"{section.name}{chapter.suffix}",
             "title": section.title,
             "blocks": [
                 _drawn(block, chapter.suffix, folder) if isinstance(block, Picture) else block
-                for block in section.blocks
+                for block in _filed(section, chapter, notes)
             ],
         }
         for section in chapter.sections
     ]
     return {"title": chapter.title, "about": chapter.about, "sections": sections}
+
+
+def _filed(section: Section, chapter: Chapter, notes: Sequence[str]) -> Iterator[Picture | Text | FiledTable]:
+    """Yield the blocks of a section; each table has files, named after the section and numbered from the second on."""
+    tables = 0
+    for block in section.blocks:
+        if isinstance(block, Table):
+            tables += 1
+            name = f"{section.name}{f'_{tables}' if tables > 1 else ''}{chapter.suffix}"
+            about = f"{section.title}; {chapter.title}, {chapter.about}"
+            yield FiledTable(name, block, about, notes, block.template)
+        else:
+            yield block
+
+
+def _notes(found: Findings) -> list[str]:
+    """Return sentences on the marks of models and on the origin of the trials, which the page has at its top."""
+    imported = found.plan.imported
+    return [
+        *(about for mark, about in _MARKS.items() if found.trials[mark].any()),
+        *([f"Imported: {imported.text}."] if imported else []),
+    ]
 
 
 def _drawn(picture: Picture, suffix: str, folder: Path) -> Drawn:

@@ -197,7 +197,7 @@ def tiers(found: Findings) -> Section | None:
             own = scores[name, tier]
             rate = own["passes"] / own["tasks"] if own["tasks"] else math.nan
             row.append(figure(rate)._replace(text=f"{passes(own['passes'])}/{own['tasks']:g}"))
-            row += [_part(own, part) for part in parts]
+            row += [tier_part(own, part) for part in parts]
         rows.append(row)
     grid = "; ".join(
         f"{name}: budgets {', '.join(f'{budget:g}' for budget in tier.budgets)}, threshold {tier.tau:g}, "
@@ -209,7 +209,7 @@ def tiers(found: Findings) -> Section | None:
     )
 
 
-def _part(own: Mapping[str, Any], part: str) -> Value:
+def tier_part(own: Mapping[str, Any], part: str) -> Value:
     """Return a part of a tier's score: a bound where some costs are unknown, a dash where all are."""
     if part == "SR" or not own["unpriced"]:
         return figure(own[part])

@@ -9,7 +9,14 @@ from typing import Any
 
 import pandas as pd
 
-from metrics.profiles import budget_curve, cache_view, effort_of_outcomes, over_attempts, pass_curve
+from metrics.profiles import (
+    budget_curve,
+    cache_view,
+    effort_of_outcomes,
+    over_attempts,
+    pass_curve,
+    tokens_across_agents,
+)
 from metrics.uncertainty import FEWEST_TASKS, pairwise
 from runner.records import Scoring
 from runner.report import figures
@@ -18,7 +25,10 @@ from runner.report.conclusions import headline, small_tiers
 from runner.report.findings import Findings
 from runner.report.leaderboard import lines
 from runner.report.sections_scores import AGENT, MODEL, Measure, about, cell_table, figure
-from runner.report.wording import short, usd
+from runner.report.wording import model_name, short, usd
+
+_SHOWN = 20
+"""Number of tasks whose tokens are listed: those on which agents differ most."""
 
 
 def pairs(found: Findings) -> Section | None:
@@ -186,6 +196,39 @@ def effort(found: Findings) -> Section | None:
         rows.append([*row, *tokens, *dollars, *ends])
     table = Table("Effort of a trial, of the cells that compete", columns, rows)
     return Section("effort", "What passes and failures took", [table])
+
+
+def tokens_by_agent(found: Findings) -> Section | None:
+    """Show the tasks on which agents differ most in tokens with the same model (AgentMeter, section 1)."""
+    rivals = found.trials[found.trials["cell"].isin(found.contenders.index)]
+    taken = tokens_across_agents(rivals).sort_values("ratio", ascending=False, kind="stable")
+    if taken.empty:
+        return None
+    columns = (
+        Column("task", text=True),
+        Column("model", text=True),
+        Column("agents", "with valid trials of this task and model that have tokens"),
+        Column("fewest", "agent with the fewest tokens", text=True),
+        Column("fewest tokens", "mean over its valid attempts at the task"),
+        Column("fewest: passed", "share of these attempts"),
+        Column("most", "agent with the most tokens", text=True),
+        Column("most tokens", "mean over its valid attempts at the task"),
+        Column("most: passed", "share of these attempts"),
+        Column("ratio", "most tokens / fewest tokens"),
+    )
+    marked = {(line["model"], line["budget"]): model_name(line) for line in lines(found.cells).values()}
+    rows = []
+    for (model, _, budget, task), line in lines(taken.head(_SHOWN)).items():
+        beneath = f"budget {budget}" if found.several_budgets else ""
+        name = marked[model, budget]
+        row = [Value(task, task), Value(name, name, beneath), figure(line["agents"], ".0f")]
+        for side in ("least", "most"):
+            rate = figure(line[f"{side}_passed"], ".0%")
+            row += [Value(line[side], line[side]), figure(line[f"{side}_tokens"], short), rate]
+        rows.append([*row, figure(line["ratio"], ".2f")])
+    caption = f"Tokens of one task by agent, same model: {len(rows)} of {len(taken)} pairs of task and model"
+    median = Text(f"Median of the ratio over all {len(taken)}: {taken['ratio'].median():.2f}.")
+    return Section("tokens-by-agent", "One task, different agents", [Table(caption, columns, rows), median])
 
 
 def attempts(found: Findings) -> Section | None:

@@ -20,6 +20,7 @@ from metrics.profiles import (
     over_attempts,
     pass_curve,
     pass_profile,
+    tokens_across_agents,
 )
 from metrics.table import summary
 from tests.metrics.tables import SCORING, line, table, trial
@@ -40,6 +41,38 @@ def test_passes_by_tier() -> None:
     assert line(profile, ("a", "easy")).tolist() == [2, 2, 1, 0.5]
     assert line(profile, ("a", "hard")).tolist() == [2, 1, 1, 0.5]
     assert profile.index.tolist() == [("a", "easy"), ("a", "hard"), ("b", "easy")]
+
+
+def with_model(task: str, reward: float | None, tokens: int, **other: Any) -> dict[str, Any]:
+    """Return a trial of agent a with model m; another agent is a cell of its own."""
+    return trial(
+        task, reward, tokens=tokens, **{"agent": "a", "model": "m", "cell": other.get("agent", "a"), **other}
+    )
+
+
+def test_tokens_of_one_task_under_different_agents() -> None:
+    trials = table(
+        with_model("easy-1", 1.0, 100),
+        with_model("easy-1", 0.0, 300, agent="b"),
+        with_model("easy-1", 1.0, 700, agent="b", attempt=2),
+        with_model("easy-1", 1.0, 200, agent="c"),
+        with_model("easy-1", None, 9999, agent="d"),
+        with_model("easy-2", 1.0, 5),
+        with_model("easy-2", 1.0, 0, agent="b"),
+        with_model("hard-1", 1.0, 50),
+        with_model("hard-1", 1.0, 10, agent="b", model="other"),
+    )
+    found = tokens_across_agents(trials)
+    assert len(found) == 1, "one agent with tokens is nothing to compare"
+    assert (found.index[0][0], found.index[0][-1]) == ("m", "easy-1")
+    row = found.iloc[0]
+    assert row[["agents", "least", "most"]].tolist() == [3, "a", "b"]
+    assert row[["least_tokens", "most_tokens", "ratio"]].tolist() == [100, 500, 5]
+    assert row[["least_passed", "most_passed"]].tolist() == [1, 0.5]
+
+
+def test_nothing_is_compared_without_tokens() -> None:
+    assert tokens_across_agents(table(with_model("easy-1", None, 10))).empty
 
 
 @LAW

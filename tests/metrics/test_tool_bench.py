@@ -108,6 +108,17 @@ def test_overhead_is_over_valid_trials_and_says_what_has_no_price() -> None:
     assert found[["prompt_mean", "completion_max", "usd_mean"]].tolist() == [20, 2, 0.2]
 
 
+def test_overhead_of_built_tools_leaves_the_others_out() -> None:
+    rows = table(
+        tool("easy-1", turns=2),
+        tool("easy-2", turns=6) | {"build": 0.0},
+        tool("easy-1", cell="b", turns=9) | {"build": 0.0},
+    )
+    found = tool_bench.overhead(rows, built=True)
+    assert line(found, "a")[["trials", "steps_mean", "steps_max"]].tolist() == [1, 2, 2]
+    assert found.index.tolist() == ["a"]
+
+
 def test_the_published_runtimes_relative_to_the_reference() -> None:
     """Table 4 has seven models on common repositories, in milliseconds."""
     printed = published("cli_tool_bench_runtime")

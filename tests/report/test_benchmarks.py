@@ -63,7 +63,7 @@ def test_a_dataset_of_another_package_adds_sections_after_the_scores_and_before_
     found = findings(tmp_path, *sweep_of_four())
     dataset, whole = order(found)
     assert dataset.count("puzzles") == 1
-    assert dataset[dataset.index("puzzles") - 1 :][:3] == ["tiers", "puzzles", "profile"]
+    assert dataset[dataset.index("puzzles") - 1 :][:3] == ["main-table", "puzzles", "profile"]
     assert whole[:2] == ["all-puzzles", "coverage"]
     page = write_report(found).read_text()
     assert "4 cells on puzzles &amp; riddles" in page

@@ -18,7 +18,7 @@ import pytest
 
 from runner.errors import ConfigError
 from runner.jobs.report import Report as ReportJob
-from runner.records import ErrorInfo, PlannedRow, Prices, PriceTier, Status, TrialRecord
+from runner.records import ErrorInfo, PlannedRow, Prices, PriceTier, Status, TrialRecord, Usage
 from runner.report import figures
 from runner.report.blocks import Picture, Table
 from runner.report.comparison import Side, compare, write_comparison
@@ -27,7 +27,7 @@ from runner.report.page import chapters_of
 from runner.report.projections import write_projections
 from runner.report.rescoring import compare_scorings
 from runner.report.sections_sweep import what_ran
-from runner.report.sections_trials import attempts, caches, pairs
+from runner.report.sections_trials import attempts, caches, pairs, tokens_by_agent
 from runner.report.tracked_runs import tracked_runs
 from runner.report.trial_sources import read_source
 from tests.report.conftest import Report, findings
@@ -117,17 +117,26 @@ def test_the_same_records_give_the_same_bytes(report: Report, four: Path) -> Non
     planned, records = sweep_of_four()
     random.Random(0).shuffle(keys := list(records))
     again = report(planned, {key: records[key] for key in keys})
-    written = [{file.name: file.read_bytes() for file in page.parent.iterdir()} for page in (four, again)]
+    written = [
+        {
+            str(file.relative_to(page.parent)): file.read_bytes()
+            for file in page.parent.rglob("*")
+            if file.is_file()
+        }
+        for page in (four, again)
+    ]
     assert written[0] == written[1]
-    assert {"index.html", "heat_map.svg", "heat_map.png"} <= set(written[0])
+    assert {"index.html", "heat_map.svg", "heat_map.png", "tables/leaderboard.tex"} <= set(written[0])
 
 
-def test_pictures_that_are_no_longer_made_go(report: Report, tmp_path: Path) -> None:
-    earlier = tmp_path / "report" / "heat_map.png"
-    earlier.parent.mkdir()
-    earlier.touch()
+def test_pictures_and_tables_that_are_no_longer_made_go(report: Report, tmp_path: Path) -> None:
+    tables = tmp_path / "report" / "tables"
+    tables.mkdir(parents=True)
+    for earlier in (tables.with_name("heat_map.png"), tables / "heat-map.csv", tables / "heat-map.tex"):
+        earlier.touch()
     page = report([row("oracle", task) for task in TASKS], {})
-    assert [file.name for file in page.parent.iterdir()] == ["index.html"]
+    assert {file.name for file in page.parent.iterdir()} == {"index.html", "tables"}
+    assert not list(tables.glob("heat-map*"))
 
 
 def test_pixels_follow_their_lines(report: Report) -> None:
@@ -363,6 +372,24 @@ def test_what_judges_charged_is_said_apart_from_what_cells_spent(tmp_path: Path)
         assert (run.metrics["judge_usd"], run.metrics["judge_unpriced"]) == (2.5, 1)
     unjudged = tracked_runs(write_sweep(tmp_path, planned, records, "plain"), "none")
     assert not any("judge_usd" in name for run in unjudged for name in [*run.metrics, *run.tags])
+
+
+def test_tasks_are_listed_on_which_agents_differ_most_in_tokens(tmp_path: Path) -> None:
+    planned, records = two()
+    many = Usage(input_tokens=40_000, output_tokens=500)
+    dear = next(p for p in planned if (p.agent, p.task) == ("kimi_cli", "hard-2"))
+    records[dear.key] = records[dear.key].model_copy(update={"usage": many})
+    section = tokens_by_agent(findings(tmp_path, planned, records))
+    assert section
+    table, median = section.blocks
+    assert isinstance(table, Table)
+    assert [value.text for value in table.rows[0]] == [
+        *("hard-2", "scripted_careful (scripted)", "2"),
+        *("codex", "4.5k", "100%", "kimi_cli", "40.5k", "0%", "9.00"),
+    ]
+    assert "6 of 6 pairs" in table.caption
+    assert "over all 6: 1.00" in str(median)
+    assert tokens_by_agent(findings(tmp_path, *one_cell())) is None
 
 
 def test_what_more_attempts_would_pass_stands_beside_their_variance(tmp_path: Path) -> None:

@@ -176,6 +176,7 @@ def test_artifacts(logged: Path) -> None:
         "report",
     }
     assert {"index.html", "heat_map.svg", "heat_map.png"} <= artifacts(logged, found[""], "report")
+    assert {"leaderboard.csv", "leaderboard.tex"} <= artifacts(logged, found[""], "report/tables")
     codex = found[cell_name("codex")]
     assert artifacts(logged, codex) == {"trials.csv", "trials.parquet", "trials.json", "trajectories"}
     assert artifacts(logged, codex, "trajectories/easy-1/1") == {"trajectory.json"}

@@ -94,11 +94,18 @@ def test_cost_and_speed(tools: Findings) -> None:
     assert cost["codex", "glm"]["trials"] == "5"
     assert cost["codex", "kimi"]["steps"] == "5"
     assert not {"judge's USD", "unpriced"} & set(cost["codex", "kimi"]), "no judge, and all have prices"
+    built = cells(tool_sections.overhead(tools), 1)
+    assert (cost["codex", "kimi"]["trials"], built["codex", "kimi"]["trials"]) == ("6", "5")
     speed = cells(tool_sections.runtimes(tools))
     assert {line["tasks"] for line in speed.values()} == {
         "4"
     }  # without those that never ran or were not installed
     assert {line["CPU"] for line in speed.values()} == {"0.50"}
+    by_agent = cells(tool_sections.runtimes(tools), 1)
+    assert {(agent, line["tasks"]) for (agent, _), line in by_agent.items()} == {
+        ("codex", "4"),
+        ("mini_swe_agent", "5"),
+    }
     assert float(speed["mini_swe_agent", "glm"]["relative"]) < float(speed["codex", "glm"]["relative"]) < 1
 
 

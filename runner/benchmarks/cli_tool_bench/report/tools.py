@@ -7,6 +7,7 @@ from functools import partial
 from math import nan
 
 import numpy as np
+import pandas as pd
 
 from metrics import tool_bench
 from metrics.differential import Phase
@@ -19,7 +20,7 @@ from runner.report.wording import short, usd
 
 _HUMAN = "human reference"
 _OVERHEAD: tuple[tuple[str, str, str | Callable[[float], str], str], ...] = (
-    ("steps", "steps", ".3g", "model calls answered: mean over the cell's valid trials, then minimum and maximum"),
+    ("steps", "steps", ".3g", "model calls answered: mean over these trials, then minimum and maximum"),
     ("prompt", "prompt", short, "input tokens, including caches and failed tries of the same trial"),
     ("completion", "completion", short, "output tokens"),
     ("usd", "USD", usd, "as charged, without unpriced trials"),
@@ -43,9 +44,24 @@ of_tools = where(tool_bench.scored)
 
 @of_tools
 def overhead(found: Findings) -> Section | None:
-    """Show steps, tokens and USD of a trial (the paper's Table 3), and USD of its judge, if there is one."""
-    table = tool_bench.overhead(found.trials)
-    measures = [Measure("trials", "trials", ".0f", "valid ones, of every attempt: the denominator")]
+    """Show steps, tokens and USD of a trial, and of one whose tool was built, as the paper's Table 3 does."""
+    every, built = (tool_bench.overhead(found.trials, built=built) for built in (False, True))
+    blocks: list[Block] = [
+        _overhead("Steps and cost of a trial", "valid ones, of every attempt", every, found)
+    ]
+    if built.empty:
+        blocks.append(Text("No tool was built."))
+    else:
+        counted = "valid ones whose tool was built, of every attempt"
+        blocks.append(
+            _overhead("Steps and cost of a trial whose tool was built (Table 3)", counted, built, found)
+        )
+    return Section("tool-overhead", "Tools: steps and cost", blocks)
+
+
+def _overhead(caption: str, counted: str, table: pd.DataFrame, found: Findings) -> Table:
+    """Return a table of steps, tokens and USD over these trials, and USD of their judge, if there is one."""
+    measures = [Measure("trials", "trials", ".0f", f"{counted}: the denominator")]
     for name, title, style, meaning in _OVERHEAD:
         mean = Measure(title, f"{name}_mean", style, meaning)
         measures += [mean, Measure("min", f"{name}_min", style), Measure("max", f"{name}_max", style)]
@@ -54,8 +70,7 @@ def overhead(found: Findings) -> Section | None:
     if (table["judge_max"] > 0).any():
         about_judge = "mean cost of the judge model in a trial, apart from the agent's"
         measures.append(Measure("judge's USD", "judge_mean", usd, about_judge))
-    table_of_cells = cell_table("Steps and cost of a trial", measures, table, found)
-    return Section("tool-overhead", "Tools: steps and cost", [table_of_cells])
+    return cell_table(caption, measures, table, found)
 
 
 @of_tools
@@ -121,15 +136,29 @@ def _median_and_max(sizes: Mapping[str | None, np.ndarray], at: str | None) -> t
 
 @of_tools
 def runtimes(found: Findings) -> Section | None:
-    """Show the speed of the tools against their references (the paper's Table 4)."""
+    """Show the speed of the tools against their references, over all agents and by agent (the paper's Table 4)."""
     cells = found.contenders
-    table = tool_bench.runtimes(found.trials[found.trials["cell"].isin(cells.index)])
+    trials = found.trials[found.trials["cell"].isin(cells.index)]
+    table = tool_bench.runtimes(trials)
     if table.empty:
         return None
+    absent = [name for at, name in found.names.items() if at in cells.index and at not in table.index]
+    blocks: list[Block] = [_runtimes("Run time of a case, on common tasks", "every cell shown", table, found)]
+    if len(set(cells["agent"])) > 1:
+        by_agent = pd.concat([tool_bench.runtimes(own) for _, own in trials.groupby("agent")])
+        caption = "Run time of a case, on the tasks common to an agent's cells (Table 4)"
+        blocks.append(_runtimes(caption, "every cell of the same agent", by_agent, found))
+    if absent:
+        blocks.append(Text(f"Not shown, as their tools finished no case: {'; '.join(absent)}."))
+    return Section("tool-runtime", "Tools: speed", blocks)
+
+
+def _runtimes(caption: str, common: str, table: pd.DataFrame, found: Findings) -> Table:
+    """Return a table of run times over the tasks that are common to these cells."""
     table = table.assign(**{side: 1000 * table[side] for side in ("reference", "candidate")})  # in ms
     measures = (
         Measure("tasks", "tasks", ".0f",
-                "in which every cell shown has cases that both sides finished: the denominator"),
+                f"in which {common} has cases that both sides finished: the denominator"),
         Measure("reference, ms", "reference", ".1f",
                 "mean over the cases that this cell's tool finished too"),
         Measure("tool, ms", "candidate", ".1f", "mean of the same cases"),
@@ -139,11 +168,7 @@ def runtimes(found: Findings) -> Section | None:
         Measure("CPU", "cpu", ".2f",
                 "processor time of tool / of reference: median over a task's cases, mean over the tasks"),
     )  # fmt: skip
-    absent = [name for at, name in found.names.items() if at in cells.index and at not in table.index]
-    blocks: list[Block] = [cell_table("Run time of a case, on common tasks", measures, table, found)]
-    if absent:
-        blocks.append(Text(f"Not shown, as their tools finished no case: {'; '.join(absent)}."))
-    return Section("tool-runtime", "Tools: speed", blocks)
+    return cell_table(caption, measures, table, found)
 
 
 @of_tools
