@@ -106,6 +106,10 @@ class ReferenceMachine:
         """Run cases a day later, on a machine of another name. Raises `EngineError`."""
         return _run_all(self._elsewhere, cases)
 
+    def run_without(self, cases: Sequence[Case]) -> list[CaseResult]:
+        """Run cases on the machine of an empty workspace, which has no such command. Raises `EngineError`."""
+        return _run_all(self._bare, cases)
+
     def __enter__(self) -> Self:
         return self
 
@@ -143,6 +147,10 @@ class ReferenceMachine:
         return self._open(
             image, "elsewhere", env=moved_clock.ENV[recipe.language], hostname=moved_clock.HOSTNAME
         )
+
+    @cached_property
+    def _bare(self) -> CaseBox:
+        return self._open(self._sandboxes.image(self.task.environment), "bare")
 
     def _open(self, image: Image, name: str, **settings: Any) -> CaseBox:
         verifier = self._dataset.verifier

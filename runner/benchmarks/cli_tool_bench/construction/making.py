@@ -224,7 +224,8 @@ class Making:
             draws = self.steps.get(f"draws-{one.name}", key, Draws, drawn)
             look = partial(golden_class, one.name, draws, machine, brand, self.shop.dataset.verifier.rules)
             shaping = self.shop.dataset.verifier.shaping
-            key = [*machine.identity, draws.model_dump(), brand.model_dump(), shaping, AHEAD_SECONDS]
+            looks = [AHEAD_SECONDS, "without"]
+            key = [*machine.identity, draws.model_dump(), brand.model_dump(), shaping, *looks]
             found.append(self.steps.get(f"golden-{one.name}", key, GoldenClass, look))
             return source
 

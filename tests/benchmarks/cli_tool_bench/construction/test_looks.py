@@ -116,6 +116,7 @@ def test_a_class_has_fifty_distinct_cases_of_both_signs_and_an_example_that_is_n
         ("chance", "it varies"),
         ("brand", "it shows a published name"),
         ("bytes", "its output is not text"),
+        ("x 2> err.txt; rm err.txt; echo", "it ends alike without the tool"),
     ],
 )
 def test_a_case_that_moves_or_tells_is_not_kept(
