@@ -37,7 +37,8 @@ def main_table(found: Findings) -> Section | None:
     best_of = cells.groupby("model")["rank"].min()
     order = sorted(every, key=lambda at: (best_of[every[at]["model"]], every[at]["agent"], every[at]["rank"]))
     scores = [
-        _with_best(score) for score in (*_prices(found, every), *_tiers(found, every), *_whole(found, every))
+        _with_best(score)
+        for score in (*_passed(found, every), *_prices(every), *_tiers(found, every), *_whole(found, every))
     ]
     rows = [[*reversed(about(every[at], found)), *(score.values[at] for score in scores)] for at in order]
     caption = f"Main results of {len(cells)} cells, by model and agent (AgentMeter, Table 2)"
@@ -49,8 +50,8 @@ def main_table(found: Findings) -> Section | None:
     return Section("main-table", "All scores in one table", [table, note])
 
 
-def _prices(found: Findings, cells: Mapping[str, Mapping[str, Any]]) -> list[_Score]:
-    """Return the columns of pass counts and of what a pass takes."""
+def _passed(found: Findings, cells: Mapping[str, Mapping[str, Any]]) -> list[_Score]:
+    """Return the columns of pass counts."""
     known = _known(found)
     tiers = lines(found.tiers)
     rates = {
@@ -74,6 +75,12 @@ def _prices(found: Findings, cells: Mapping[str, Mapping[str, Any]]) -> list[_Sc
             None,
             {at: Value(text, text) for at, text in split.items()},
         ),
+    ]
+
+
+def _prices(cells: Mapping[str, Mapping[str, Any]]) -> list[_Score]:
+    """Return the columns of what a pass takes in tokens and in USD."""
+    return [
         _Score(
             Column("tokens/pass", "tokens of all valid trials, divided by the passes among them"),
             min,

@@ -9,6 +9,7 @@ from docker import APIClient
 
 from runner.sandbox.command_output import stopper
 from runner.sandbox.docker.command_stream import Attached, exit_code
+from runner.sandbox.docker.freezing import despite_late_events
 
 COMPLAINT = 2_000
 """Characters of a supervisor's stderr that an error carries."""
@@ -28,7 +29,9 @@ class Lane:
     def __init__(self, api: APIClient, container: str, command: Sequence[str], longest: int) -> None:
         """Start the supervisor. One that answers more than `longest` bytes counts as dead."""
         self._api, self._longest = api, longest
-        self._run = api.exec_create(container, list(command), stdin=True, user="0")["Id"]
+        self._run = despite_late_events(
+            lambda: api.exec_create(container, list(command), stdin=True, user="0")
+        )["Id"]
         self._stream = Attached(api, self._run)
         self._answer, self._complaint = bytearray(), bytearray()
 

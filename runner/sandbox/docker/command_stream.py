@@ -11,6 +11,7 @@ from typing import Any
 from docker import APIClient
 
 from runner.sandbox.command_output import CHUNK, POLL_SECONDS, Output, Stop
+from runner.sandbox.docker.freezing import despite_late_events
 
 HEADER = 8
 """Bytes before each frame of the engine's stream: the stream's number, three zeros, the length (big-endian)."""
@@ -28,7 +29,7 @@ class Attached:
     """
 
     def __init__(self, api: APIClient, run: str) -> None:
-        stream: Any = api.exec_start(run, socket=True)
+        stream: Any = despite_late_events(lambda: api.exec_start(run, socket=True))
         self._socket, self._response = stream, stream._response  # noqa: SLF001 - the client keeps the response there
         self._early = _left_behind(self._response.raw._fp.fp)  # noqa: SLF001 - as the client finds it
         self.frames = Frames()

@@ -22,6 +22,7 @@ from runner.sandbox.docker import (
     agent_builds,
     disk_usage,
     entrypoint,
+    freezing,
     kernel_counters,
     launch,
     liveness,
@@ -330,12 +331,14 @@ class DockerSandbox:
     ) -> int | Stop | Literal["lost"]:
         """Return the command's exit code, or why it did not exit by itself."""
         try:
-            run = self._api.exec_create(
-                self._id,
-                list(spec.argv),
-                environment=spec.env,
-                workdir=spec.cwd,
-                user=launch.engine_user(spec.user),
+            run = freezing.despite_late_events(
+                lambda: self._api.exec_create(
+                    self._id,
+                    list(spec.argv),
+                    environment=spec.env,
+                    workdir=spec.cwd,
+                    user=launch.engine_user(spec.user),
+                )
             )["Id"]
             with (
                 disk_usage.DiskWatch(lambda: self._written().excess) as disk,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,8 @@ from docker.utils import decode_json_header
 
 from runner.errors import EngineError, WorkspaceTooLarge
 from runner.sandbox import tar_streams
-from runner.sandbox.docker.engine import call, checked, url
+from runner.sandbox.docker import freezing
+from runner.sandbox.docker.engine import checked, url
 from runner.sandbox.docker.engine_faults import NOT_FOUND
 from runner.sandbox.limits import MEGABYTE, Caps
 
@@ -34,7 +35,7 @@ SPECIAL = 0x8F280000
 SILENCE_SECONDS = 120.0
 """Longest silence of the engine while it packs or unpacks."""
 STAT_SECONDS = 60.0
-"""Longest wait for the state of one path, and for freezing."""
+"""Longest wait for the state of one path."""
 PACK_SECONDS = 300.0
 """Longest time for packing a whole tar out of a container."""
 NO_SUCH_PATH = ("could not find the file", "not a directory", "too many links")
@@ -99,15 +100,13 @@ class Files:
         if self.are_still:
             yield
             return
-        path = f"/containers/{self._container}"
-        with suppress(APIError):  # it is dead already, or the engine cannot freeze
-            call(self._api, "POST", f"{path}/pause", STAT_SECONDS)
+        is_frozen = freezing.freeze(self._api, self._container)
         try:
             self.mend_users()
             yield
         finally:
-            with suppress(APIError):
-                call(self._api, "POST", f"{path}/unpause", STAT_SECONDS)
+            if is_frozen:
+                freezing.thaw(self._api, self._container)
 
     def _unpack(self, target: str, data: Any) -> None:
         checked(self._api.put(self._url, params={"path": target}, data=data, timeout=SILENCE_SECONDS))

@@ -17,6 +17,7 @@ from docker import APIClient
 
 from runner.sandbox.command_output import Output, Stop
 from runner.sandbox.docker.command_stream import Attached, exit_code, follow
+from runner.sandbox.docker.freezing import despite_late_events
 
 REACHED = "assay: the command of the entrypoint runs"
 COMMAND = ("sh", "-c", f"echo '{REACHED}'; sleep infinity")
@@ -48,7 +49,9 @@ def run(api: APIClient, container: str, entrypoint: Entrypoint, user: str) -> st
     until = time.monotonic() + READY_SECONDS
     output = Output(OUTPUT_BYTES)
     argv = [*entrypoint.argv, *COMMAND]
-    command = api.exec_create(container, argv, user=user, workdir=entrypoint.workdir)["Id"]
+    command = despite_late_events(
+        lambda: api.exec_create(container, argv, user=user, workdir=entrypoint.workdir)
+    )["Id"]
 
     def reason() -> Stop | None:
         return "deadline" if REACHED in output.stdout or time.monotonic() >= until else None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from runner.benchmarks.cli_tool_bench.construction import drawing, golden
+from tests.support.module_proxy import served
 from tests.support.sweeps import Cli
 
 
@@ -23,3 +25,13 @@ def _small_classes(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, number in {"CASES": 10, "FEWEST": 8, "AT_ONCE": 12}.items():
         monkeypatch.setattr(golden, name, number)
     monkeypatch.setattr(drawing, "DRAWS", 24)
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Serve an index of Python packages, and yield its folder."""
+    root = tmp_path / "index"
+    root.mkdir()
+    with served(root) as (address, _):
+        monkeypatch.setenv("UV_DEFAULT_INDEX", f"{address}/")
+        yield root

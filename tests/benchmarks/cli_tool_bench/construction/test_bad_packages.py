@@ -28,16 +28,6 @@ ABOUT = "bad-1.0.dist-info"
 
 
 @pytest.fixture
-def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Serve an index of Python packages, and yield its folder."""
-    root = tmp_path / "index"
-    root.mkdir()
-    with served(root) as (address, _):
-        monkeypatch.setenv("UV_DEFAULT_INDEX", f"{address}/")
-        yield root
-
-
-@pytest.fixture
 def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Path, str]]:
     """Serve a registry of npm packages, and yield its folder and its address."""
     root = tmp_path / "registry"

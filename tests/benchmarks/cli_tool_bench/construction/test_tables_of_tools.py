@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -52,22 +52,6 @@ def words(tmp_path: Path, common: Path) -> Callable[[str], tuple[str, ...]]:
         )
 
     return words
-
-
-@pytest.fixture
-def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
-    monkeypatch.chdir(tmp_path)
-    return Cli(tmp_path / "outputs", monkeypatch, capsys)
-
-
-@pytest.fixture
-def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Serve an index of Python packages, and yield its folder."""
-    root = tmp_path / "index"
-    root.mkdir()
-    with served(root) as (address, _):
-        monkeypatch.setenv("UV_DEFAULT_INDEX", f"{address}/")
-        yield root
 
 
 def _recipe(tasks: Path, tool: str, **fields: object) -> None:
