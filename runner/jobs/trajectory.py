@@ -13,6 +13,7 @@ from rich.text import Text
 
 from runner.errors import ConfigError, OutputsError
 from runner.records import TrialRecord
+from runner.records.trial_files import TRAJECTORY
 from runner.report.wording import CONTROL
 from runner.sweeps import sweep_file
 from runner.sweeps.cells import Job, Sweep
@@ -51,7 +52,7 @@ class Trajectory(Job):
         """Print the trial and return 0. Raises `ConfigError` unless exactly one trial matches and it called a model."""
         store = Store(sweep.settings.outputs)
         record = self._one(store, sweep.composed[0].get("name"))
-        path = store.folder(record.key) / "trajectory.json"
+        path = store.folder(record.key) / TRAJECTORY
         if not path.exists():
             raise ConfigError(f"{_name(record)} has no trajectory: it called no model.")
         document: Json = json.loads(path.read_text())
