@@ -15,10 +15,11 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 """Error numbers of a full disk."""
 
 
-def write_atomically(path: Path, content: bytes) -> None:
+def write_atomically(path: Path, content: bytes, *, durable: bool = True) -> None:
     """Write a file beside its place, flush it to disk and rename it, so that nobody reads half of it.
 
-    Raises `OutputsError` if the disk is full or the folder cannot be written.
+    Without `durable` it is not flushed, which is faster: a power failure may leave it empty. Raises `OutputsError` if
+    the disk is full or the folder cannot be written.
     """
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -26,7 +27,8 @@ def write_atomically(path: Path, content: bytes) -> None:
         with beside.open("wb") as handle:
             handle.write(content)
             handle.flush()
-            os.fsync(handle.fileno())
+            if durable:
+                os.fsync(handle.fileno())
         beside.replace(path)
     except OSError as error:
         with suppress(OSError):
