@@ -104,8 +104,9 @@ def _timeline(trace: Trace) -> Section:
 
 def _step(step: Step, began: int, length: int) -> TimelineStep:
     texts = [
-        *((name, str(text)) for name, text in step.inputs.items() if name != "instruction"),
-        *((name, str(text)) for name, text in step.outputs.items()),
+        (name, ", ".join(map(str, value)) if isinstance(value, list) else str(value))
+        for name, value in (*step.inputs.items(), *step.outputs.items())
+        if name != "instruction"
     ]
     if step.kind == "EVALUATOR":
         texts = []  # the section on the verdict has them

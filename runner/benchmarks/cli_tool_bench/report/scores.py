@@ -7,7 +7,7 @@ from functools import partial
 import pandas as pd
 
 from metrics import tool_bench
-from runner.benchmarks.cli_tool_bench.report import figures, tools
+from runner.benchmarks.cli_tool_bench.report import figures, tools, trial_cases
 from runner.benchmarks.cli_tool_bench.report.tools import of_tools
 from runner.benchmarks.cli_tool_bench.verifier import ONLINE
 from runner.report.blocks import Block, Column, Picture, Section, Sections, Table, Text, Value
@@ -187,5 +187,6 @@ SECTIONS = Sections(
         tools.files,
         tools.robustness,
         tools.funnel,
-    )
+    ),
+    trial=(trial_cases.cases,),
 )
