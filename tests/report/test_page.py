@@ -135,7 +135,7 @@ def test_pictures_and_tables_that_are_no_longer_made_go(report: Report, tmp_path
     for earlier in (tables.with_name("heat_map.png"), tables / "heat-map.csv", tables / "heat-map.tex"):
         earlier.touch()
     page = report([row("oracle", task) for task in TASKS], {})
-    assert {file.name for file in page.parent.iterdir()} == {"index.html", "tables"}
+    assert {file.name for file in page.parent.iterdir()} == {"index.html", "tables", "trials"}
     assert not list(tables.glob("heat-map*"))
 
 
