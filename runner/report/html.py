@@ -11,7 +11,14 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from runner.terminal.escaping import printable
+
 _LOADER = PackageLoader("runner.report")
+
+
+def _visible(value: object) -> object:
+    """Return a text with its control characters and marks of direction as escapes: names are other people's."""
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 @cache
@@ -20,6 +27,7 @@ def environment() -> Environment:
     return Environment(
         loader=_LOADER,
         autoescape=True,
+        finalize=_visible,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from runner.records import EgressAttempt, ErrorInfo, Prices, TrialRecord, Verdict
 from runner.report.blocks import (
@@ -40,6 +40,8 @@ OUTPUT: Final = 12_000
 """Most characters of an output. `Redaction` reads more than that from either end, so no secret is cut."""
 READ: Final = 64 << 10
 """Bytes that are read of either end of a file."""
+VALUE: Final = 1_000
+"""Longest text in a table, in characters."""
 LISTED: Final = 100
 """Most rows of a table."""
 INLINE: Final = 80
@@ -74,7 +76,7 @@ def sections(sources: Sources, changes: Changes) -> list[Section]:
         *(section for make in sources.makers if (section := make(trial))),
         Section("workspace", "Workspace", [Text(changes.basis), DiffBlock(changes)]),
         _outputs(trial),
-        _network(record),
+        _network(record, redacted),
         _what_ran(record, redacted),
         _again(record, sources.sweep),
     ]
@@ -166,19 +168,19 @@ def _judged(verdict: Verdict, trial: TrialFolder) -> Iterator[Block]:
         ("left out", ", ".join(verdict.left_out)),
         ("changed programs", ", ".join(verdict.programs.paths) if verdict.programs else ""),
     ]
-    yield pairs("Verdict", [(name, trial.redacted(value)) for name, value in facts if value])
+    yield pairs("Verdict", [(name, value) for name, value in facts if value], trial.redacted)
     yield from _error(verdict.error, trial.redacted)
     named = [(name, f"{value:g}") for name, value in verdict.components.items()]
     if named:
-        yield pairs("Components", named)
+        yield pairs("Components", named, trial.redacted)
 
 
-def _error(error: ErrorInfo | None, redacted: Redaction | Any) -> Iterator[Code]:
+def _error(error: ErrorInfo | None, redacted: Callable[[str], str]) -> Iterator[Code]:
     if error:
         where = f" in the phase {error.phase}" if error.phase else ""
         cause = f"\ncaused by {error.cause}" if error.cause else ""
         text = error.traceback or f"{error.message}{cause}"
-        yield Code(f"{redacted(error.type)}{where}", _text(text, redacted))
+        yield Code(shortened(redacted(f"{error.type}{where}"), VALUE), _text(text, redacted))
 
 
 def _outputs(trial: TrialFolder) -> Section:
@@ -190,7 +192,7 @@ def _outputs(trial: TrialFolder) -> Section:
     return Section("output", "Output of the agent", blocks or [Text("The agent printed nothing.")])
 
 
-def _network(record: TrialRecord) -> Section:
+def _network(record: TrialRecord, redacted: Callable[[str], str]) -> Section:
     used: list[tuple[str, EgressAttempt]] = [("agent", each) for each in record.egress]
     if record.verdict:
         used += [("installation", each) for each in record.verdict.egress]
@@ -200,16 +202,22 @@ def _network(record: TrialRecord) -> Section:
         )
         return Section("network", "Network", [Text(text)])
     columns = [Column(name, text=True) for name in ("whose", "host", "port", "way", "allowed", "count")]
-    rows = [
-        [Value(word) for word in (whose, each.host, str(each.port), each.way, "yes" if each.allowed else "no",
-                                  f"{each.count:,}")]
-        for whose, each in used[:LISTED]
-    ]  # fmt: skip
+    rows = []
+    for whose, each in used[:LISTED]:
+        words = (
+            whose,
+            each.host,
+            str(each.port),
+            each.way,
+            "yes" if each.allowed else "no",
+            f"{each.count:,}",
+        )
+        rows.append([Value(shortened(redacted(word), VALUE)) for word in words])
     table = Table(f"{len(used)} hosts, {len(rows)} of them shown", columns, rows, "trial_table.html")
     return Section("network", "Network", [table])
 
 
-def _what_ran(record: TrialRecord, redacted: Redaction) -> Section:
+def _what_ran(record: TrialRecord, redacted: Callable[[str], str]) -> Section:
     use = record.usage
     facts = [
         ("status", record.status.value),
@@ -227,9 +235,9 @@ def _what_ran(record: TrialRecord, redacted: Redaction) -> Section:
         "what-ran",
         "What ran",
         [
-            pairs("Facts of the record", [(name, redacted(value)) for name, value in facts if value]),
+            pairs("Facts of the record", [(name, value) for name, value in facts if value], redacted),
             *warnings,
-            pairs("Digests", [(name, redacted(value)) for name, value in record.digests.items()]),
+            pairs("Digests", list(record.digests.items()), redacted),
         ],
     )
 
@@ -254,15 +262,15 @@ def _again(record: TrialRecord, sweep: str) -> Section:
     return Section("again", "Read it whole, run it again", [*blocks, Text(note)])
 
 
-def pairs(caption: str, named: Sequence[tuple[str, str]]) -> Table:
+def pairs(caption: str, named: Sequence[tuple[str, str]], redacted: Callable[[str], str]) -> Table:
     """Return a table of names and values, at most `LISTED` of them."""
-    rows = [[Value(shortened(name, 200)), Value(shortened(value, 1_000))] for name, value in named[:LISTED]]
+    rows = [[Value(shortened(redacted(text), VALUE)) for text in pair] for pair in named[:LISTED]]
     part = f", {LISTED} of {len(named)}" if len(named) > LISTED else ""
     columns = (Column("name", text=True), Column("value", text=True))
     return Table(f"{caption}{part}", columns, rows, "trial_table.html")
 
 
-def read_output(path: Path, redacted: Any) -> str:
+def read_output(path: Path, redacted: Callable[[str], str]) -> str:
     """Return beginning and end of a file; empty if it is missing. However large it is, little is read."""
     try:
         with path.open("rb") as file:
@@ -277,7 +285,7 @@ def read_output(path: Path, redacted: Any) -> str:
     return _text(content.decode(errors="replace"), redacted)
 
 
-def _text(text: str, redacted: Any) -> str:
+def _text(text: str, redacted: Callable[[str], str]) -> str:
     return shortened(redacted(text), OUTPUT, from_end=True).strip("\n")
 
 

@@ -6,7 +6,8 @@ function show(section) {
   if (keys.length < 2) return main.replaceChildren(nothing);
   const frames = keys.map((key, at) => {
     const frame = document.createElement("iframe");
-    frame.setAttribute("sandbox", "allow-top-navigation-by-user-activation");
+    // No scripts. A page from disk leads to another one only with an origin.
+    frame.setAttribute("sandbox", "allow-same-origin allow-top-navigation-by-user-activation");
     frame.title = `trial ${at + 1}`;
     frame.src = `${key}.html${section ? `#${section}` : ""}`;
     return frame;
