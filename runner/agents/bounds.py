@@ -33,7 +33,8 @@ class Oracle(Bound):
 
     def command(self, task: Task, endpoint: Endpoint | None) -> ExecSpec:  # noqa: ARG002 - see protocols.Agent
         """Return the command that runs the uploaded solution, which no other agent gets. Raises `TaskError` if there is
-        none."""
+        none.
+        """
         if task.solution is None:
             raise TaskError(f"{task.name} has no solution folder: agent=oracle cannot run it.")
         if task.solution_refused:

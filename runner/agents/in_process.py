@@ -7,7 +7,8 @@ from runner.records import ApiName
 
 class InProcess:
     """Base class for agents without a program in the sandbox: answers what `protocols.Agent` asks about such a
-    program."""
+    program.
+    """
 
     @property
     def api(self) -> ApiName:

@@ -195,7 +195,8 @@ def open_archive(packed: Path) -> Iterator[Tar | Zip]:
 
 def _is_zip(packed: Path) -> bool:
     """Return whether a file begins and ends as a zip file. A tar file whose last member is a zip file only ends like
-    one."""
+    one.
+    """
     with packed.open("rb") as file:
         return file.read(4) in ZIP_BEGINNINGS and zipfile.is_zipfile(file)
 

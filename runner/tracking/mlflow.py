@@ -29,8 +29,8 @@ from pydantic import Field
 
 from runner.errors import ConfigError, TrackingError
 from runner.gateway.heavy_imports import uncollected
-from runner.locks import exclusive
 from runner.records import Record
+from runner.tracking.store_lock import alone
 from runner.tracking.task_sets import TaskSets
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class MlflowTracker(Record):
             raise FileNotFoundError(
                 f"MLflow opens no database in a folder with ? or % in its name: {sweep.parent}"
             )
-        with exclusive(sweep.parent):  # two at once would each write what neither finds
+        with alone(store, sweep.parent):
             runs = tracked_runs(sweep, self.trajectories)
             client = MlflowClient(tracking_uri=store)
             experiment = self._experiment(client, sweep.parent)

@@ -70,7 +70,8 @@ class Comparison:
     @property
     def questions(self) -> dict[int, Pair]:
         """The pairs of outputs to put to a judge, by index of the case: valid cases that differ only in their
-        output."""
+        output.
+        """
         if not self.results:
             return {}
         return {

@@ -1,5 +1,6 @@
 """Candidates and their static filters (section 2.1.1). A criterion for which there is no information counts as not
-checked, never as passed."""
+checked, never as passed.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """Curate candidates: take each through the construction as far as possible, then choose a balanced set (section
-2.1)."""
+2.1).
+"""
 
 from __future__ import annotations
 
