@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from selenium.webdriver import Chrome
@@ -13,13 +11,12 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
 
 from runner.report.projections import write_projections
+from tests.report.conftest import PHONE, OpenPage, console
 from tests.report.plans import sweep_of_four, write_sweep
-from tests.report.test_browser import CONTRAST, PHONE, OpenPage, console, open_page
+from tests.report.test_browser import CONTRAST
 from tests.report.trial_files import HOSTILE, hostile_sweep
 
-__all__ = ["open_page"]
 pytestmark = pytest.mark.browser
-Shown = Callable[[], Any]
 
 
 @pytest.fixture(scope="module")
