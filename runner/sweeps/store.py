@@ -15,6 +15,7 @@
     │   └── superseded/<n>/            finished trials replaced by `fresh=true`; their spend is not counted
     ├── cache/                         what agents in our process share
     └── <sweep>/                       plan, projections and report of one command
+        └── live.json                  what a running sweep does now, for `job=watch`
 
 A try that died with its runner left a ledger and no record. The next `begin` finds it, so that no spend is lost.
 """
@@ -33,7 +34,7 @@ from pydantic import ValidationError
 
 from runner.errors import OutputsError
 from runner.files import no_room, write_atomically
-from runner.locks import exclusive
+from runner.locks import exclusive, held
 from runner.records import ErrorInfo, ModelCall, Retry, TrialRecord, Usage
 from runner.records.base import first_fault
 from runner.records.trial_files import JUDGE_LEDGER, LEDGER, RECORD, SENT
@@ -76,6 +77,20 @@ class Store:
             self._is_closed = False
             stack.callback(self.close)
             yield
+
+    def holder(self) -> str | None:
+        """Return who holds `outputs/`, as `process 12`; None if nobody does.
+
+        To learn it, a free lock is held for some microseconds, in which no runner could begin.
+        """
+        path = self.outputs / ".lock"
+        try:
+            with held(path, wait=False):
+                return None
+        except BlockingIOError:
+            return path.read_text().strip()
+        except OSError:  # no runner was ever here, or nobody may look
+            return None
 
     def close(self) -> None:
         """Refuse trials and records from now on, since another runner may write them. Wait for a write under way."""
