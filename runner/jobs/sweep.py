@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 ALL_JUDGED, SOME_INVALID, CAPPED = 0, 4, 5
 """Exit codes of a sweep that ran to its end."""
+STAMP = "projected.json"
+"""File of a sweep's folder that says of which records its tables and tracked runs are."""
 PACKAGES = ("hydra-core", "litellm", "docker", "mlflow")
 """Packages whose version can change a result or its display."""
 
@@ -150,6 +152,7 @@ def _run(sweep: Sweep, plan: Plan, store: Store, stopping: Stopping, live: LiveF
     from starting.
     """
     from runner.gateway import Gateway  # noqa: PLC0415 - a finished sweep resumes without loading what runs trials
+    from runner.jobs.refreshing import Refreshing, RefreshProcess  # noqa: PLC0415 - as below
     from runner.report.progress import Progress  # noqa: PLC0415
 
     settings = sweep.settings
@@ -163,9 +166,13 @@ def _run(sweep: Sweep, plan: Plan, store: Store, stopping: Stopping, live: LiveF
             preflight.check(preflight.routes(plan.todo), gateway, settings.folder, progress.note)
         desk = Desk(sweep, plan, store, gateway, progress, partial(_write_plan, sweep))
         live.follow(_described(desk, progress))
+        once = RefreshProcess(settings, settings.folder / STAMP)
         # closing: if Ctrl-C strikes in this loop, the trials still end before the gateway does.
-        with closing(settings.executor.run(desk, stopping.cancel)) as records:
-            _show(desk.breaker.watching(records, progress.note), progress)
+        with (
+            Refreshing(settings.refresh_seconds, once, progress.note) as refreshing,
+            closing(settings.executor.run(desk, stopping.cancel)) as records,
+        ):
+            _show(refreshing.hearing(desk.breaker.watching(records, progress.note)), progress)
         live.finish("writing the tables, the report and the tracked runs")
         if desk.breaker.held:
             _write_plan(sweep, desk.plan, desk.breaker.held)
@@ -238,7 +245,7 @@ def _project(settings: Settings, records: dict[str, TrialRecord]) -> str:
 
     Tables and tracked runs are written unless they are of these records already, which `projected.json` tells.
     """
-    folder, stamp = settings.folder, settings.folder / "projected.json"
+    folder, stamp = settings.folder, settings.folder / STAMP
     plan = sweep_file.read(folder).model_dump(mode="json", exclude={"created", "imported"})
     ended = sorted((key, record.finished_at.isoformat()) for key, record in records.items())
     state = hashlib.sha256(json.dumps([ended, plan, identity(settings.tracker)]).encode()).hexdigest()

@@ -92,7 +92,7 @@ def view(now: SweepNow, width: int, height: int | None = None) -> list[Text]:
     room = max(height - len(head), 0)
     least = 0
     if running:
-        least = TITLE + min(len(_flat(running)), max(room // 3, max(map(len, running))))
+        least = TITLE + min(len(_flat(running)), max(room // 3, *map(len, running)))
     cells = _fitting_cells(_cells(now, names, width), room - least)
     room -= len(cells)
     shown = _titled("Running", _fitting_trials(running, room - TITLE))
