@@ -36,6 +36,7 @@ TITLE = 2
 """Lines of a title, with the empty one before it."""
 LAST = 5
 """Most trials shown that ended last."""
+DAY_SECONDS = 86_400
 TENS = 10
 """Boxes between two blanks, where each task has one."""
 _LIVES: dict[Life, tuple[str, str]] = {
@@ -146,7 +147,7 @@ def _head(now: SweepNow) -> Iterator[Text]:
     yield Text("  ").join(
         Text.assemble((sign, style), f" {counts[kind]} {kind}")
         for kind, (sign, style) in SIGNS.items()
-        if counts[kind] or kind != "refused"
+        if counts[kind] or kind in ("passed", "failed")
     )
     yield Text(f"Spent {_total(now)}")
     if live and not now.is_over and (caps := _caps(now, live)):
@@ -355,7 +356,10 @@ def _ended(now: SweepNow, names: Names, each: Ended) -> Text:
     sign, style = SIGNS[each.kind]
     status = "" if each.status == "completed" else f" ({each.status})"
     reason = f"  {one_line(each.reason)}" if each.reason and each.kind == "invalid" else ""
-    figures = f"{_since(now, each.finished_at)} ago, after {clock(each.seconds)}, {_usd([each.cost_usd])}"
+    seconds = (now.moment - each.finished_at).total_seconds()
+    days = int(seconds // DAY_SECONDS)
+    ago = f"{days} {'day' if days == 1 else 'days'}" if days else clock(max(0.0, seconds))
+    figures = f"{ago} ago, after {clock(each.seconds)}, {_usd([each.cost_usd])}"
     return Text.assemble(
         (sign, style), f" {each.kind}{status} {figures}  ", (names.trial(each.row), "bold"), reason
     )

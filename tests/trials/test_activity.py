@@ -39,7 +39,8 @@ class Told(list[Activity]):
         self.meter = SimpleNamespace(turns=0, usage=Usage(), cost_usd=0.0)
         self.changed: Callable[[int, ModelCall | None], None] = lambda *_: None
         self.key = SECRET
-        self.reporting = Reporting(self, self.append)  # type: ignore[arg-type] - the part of a session that it uses
+        session: Any = self  # the part of a session that is used
+        self.reporting = Reporting(session, self.append)
 
 
 def test_an_agent_waits_for_its_model_and_then_runs_what_the_answer_asks_for() -> None:
