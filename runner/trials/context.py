@@ -27,7 +27,7 @@ class Watcher(Protocol):
         """Note what the agent of the trial of this key does now."""
 
     def making(self, key: str, how: str, image: str) -> AbstractContextManager[None]:
-        """Return the context in which an image of the trial is obtained; `how` is "building" or "pulling"."""
+        """Return the context in which an image of the trial is obtained. See `protocols.ImageProgress` for `how`."""
 
 
 class Unwatched:
