@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -39,6 +40,8 @@ from runner.records import ErrorInfo, ModelCall, Retry, TrialRecord, Usage
 from runner.records.base import first_fault
 from runner.records.trial_files import JUDGE_LEDGER, LEDGER, RECORD, SENT
 
+LOOKING_SECONDS = 0.05
+"""Far longer than `Store.holder` holds a lock."""
 _ASIDE = ("earlier", "superseded")
 """Folders of tries that were moved aside."""
 
@@ -60,7 +63,7 @@ class Store:
         path = self.outputs / ".lock"
         with ExitStack() as stack:
             try:
-                stack.enter_context(exclusive(path, wait=False))
+                self._take(stack, path)
                 path.write_text(f"process {os.getpid()}")
             except BlockingIOError as error:
                 message = (
@@ -78,10 +81,18 @@ class Store:
             stack.callback(self.close)
             yield
 
+    def _take(self, stack: ExitStack, path: Path) -> None:
+        """Take the lock, at the second try if somebody was only looking (`holder`)."""
+        try:
+            stack.enter_context(exclusive(path, wait=False))
+        except BlockingIOError:
+            time.sleep(LOOKING_SECONDS)
+            stack.enter_context(exclusive(path, wait=False))
+
     def holder(self) -> str | None:
         """Return who holds `outputs/`, as `process 12`; None if nobody does.
 
-        To learn it, a free lock is held for some microseconds, in which no runner could begin.
+        To learn it, a free lock is held for some microseconds.
         """
         path = self.outputs / ".lock"
         try:
