@@ -194,8 +194,7 @@ def open_archive(packed: Path) -> Iterator[Tar | Zip]:
 
 
 def _is_zip(packed: Path) -> bool:
-    """Return whether a file begins and ends as a zip file. A tar file whose last member is a zip file only ends like
-    one."""
+    """Return whether a file begins and ends like a zip file. A tar file that ends with a zip file only ends so."""
     with packed.open("rb") as file:
         return file.read(4) in ZIP_BEGINNINGS and zipfile.is_zipfile(file)
 

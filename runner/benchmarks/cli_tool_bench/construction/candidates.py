@@ -1,5 +1,4 @@
-"""Candidates and their static filters (section 2.1.1). A criterion for which there is no information counts as not
-checked, never as passed."""
+"""Candidates and their static filters (section 2.1.1). A criterion that cannot be checked does not count as passed."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Curate candidates: take each through the construction as far as possible, then choose a balanced set (section
-2.1)."""
+"""Curate candidates: construct each as far as possible, then choose a balanced set of tasks (section 2.1)."""
 
 from __future__ import annotations
 
