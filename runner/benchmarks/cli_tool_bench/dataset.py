@@ -44,7 +44,7 @@ told."""
 ONLINE = "_online"
 """Suffix of the name of a dataset with the profile `online`."""
 EASY, MEDIUM = 1500, 4000
-"""Lines of reference code up to which a task is easy, and up to which it is medium (section 2.4, Table 1)."""
+"""Lines of reference code up to which a task is easy, and below which it is medium (section 2.4, Table 1)."""
 
 
 class ToolTask(Record):

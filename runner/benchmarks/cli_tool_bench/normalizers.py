@@ -56,7 +56,7 @@ class Normalizer(Record):
 def normalize(results: Sequence[CaseResult], normalizers: Sequence[Normalizer]) -> list[CaseResult]:
     """Return the results with the replacements made in their stdout.
 
-    An output on which they take too long stays as it is. Raises `VerifierError` if their process fails.
+    An output that takes too long stays unchanged. Raises `VerifierError` if their process fails.
     """
     if not normalizers:
         return list(results)

@@ -1,5 +1,4 @@
-"""Results of references: every case runs twice, its result is stored, and it runs again if a candidate's result
-differs.
+"""Results of references. Each case runs twice and is stored; it runs again if a candidate's result differs.
 
 A reference may print the time, or random values. A case whose result was different at another time is *moving*: the
 reference then runs side by side with each candidate (`cli_tool_bench.side_by_side`). Results that differ even within a
@@ -76,8 +75,7 @@ class StoredCase(Record):
         return not {*self.moves} <= {*self.varies}
 
     def is_due(self, now: int) -> bool:
-        """Whether the clock may have changed the result, because it was not confirmed in another minute or in this
-        hour."""
+        """Whether the clock may have changed the result: no run confirmed it in another minute, or in this hour."""
         return not self.is_moving and (self.first == self.last or self.last // _HOUR != now // _HOUR)
 
 
@@ -258,7 +256,7 @@ def _digest(case: Case) -> str:
 
 
 def observe(result: CaseResult) -> Observation:
-    """Return what the metrics see of a result.
+    """Return the observation that the metrics compare.
 
     A note tells apart outputs that were cut or are not UTF-8. Outputs that were cut are equal only if they are equal to
     their last byte. Changes that were cut have an extra change for each reason, at a path that no file can have. So

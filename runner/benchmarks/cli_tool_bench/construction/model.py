@@ -38,8 +38,7 @@ class ConstructionModel:
     def __init__(
         self, gateway: Gateway, model: Model, tool: str, ledgers: Path, usd: float, record: Path | None = None
     ) -> None:
-        """`ledgers`: folder of the calls; `usd`: the most that this tool may cost; `record`: folder of a new
-        cassette."""
+        """`ledgers`: folder of the calls; `usd`: limit on the tool's cost; `record`: folder of a new cassette."""
         self._gateway, self._model, self._tool = gateway, model, tool
         self._ledgers, self._usd, self._record = ledgers, usd, record
         self.cost_usd: float | None = 0.0

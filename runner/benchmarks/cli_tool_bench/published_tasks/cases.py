@@ -77,10 +77,10 @@ class CasePolicy(Record):
     """Treatment of a case that cannot be run: a command with a NUL byte, a file outside of `/test_data`."""
 
     def apply(self, generated: Generated, messages: str) -> tuple[Generated, list[str]]:
-        """Return the output with the cases that remain, and remarks for the user.
+        """Return the output with the remaining cases, and remarks for the user.
 
-        `messages`: what the generator printed. Raises `TaskError` for a class that has no case, or too many, and for
-        what is refused.
+        `messages` is the printed output of the generator. Raises `TaskError` for a class that has no case, or too many,
+        and for what is refused.
         """
         remarks = self._check_counts(generated, messages)
         left, dropped = self._runnable(generated)

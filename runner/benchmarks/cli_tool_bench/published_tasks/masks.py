@@ -132,8 +132,7 @@ class _Reader:
             self._run(loop.body)
 
     def _text(self, node: ast.expr) -> _Chain:
-        """Return the replacements on the way to an expression. An expression that is not read leaves the output
-        unchanged."""
+        """Return the replacements on the way to an expression. One that is not read leaves the output unchanged."""
         try:
             return self._follow(node)
         except _NotRead:
@@ -276,8 +275,7 @@ def _optional(call: ast.Call, position: int, keyword: str) -> ast.expr | None:
 
 
 def _is_idle(statement: ast.stmt) -> bool:
-    """Return whether a statement changes no output: a docstring, an import, `pass`, or the return of an empty
-    output."""
+    """Return whether a statement changes no output: a docstring, an import, `pass`, or returning an empty output."""
     if isinstance(statement, ast.If):
         is_guard = isinstance(statement.test, ast.UnaryOp) and isinstance(statement.test.op, ast.Not)
         return (

@@ -331,8 +331,7 @@ def _argument(used: UsedArgument, about: str) -> Parameter | None:
 
 
 def _constraints(parameters: Sequence[Parameter], usages: Sequence[Usage]) -> tuple[Constraint, ...]:
-    """Return the exclusive groups of the usage line; none for several lines, which are several ways to call the
-    tool."""
+    """Return the exclusive groups of the only usage line. Several lines are several ways to call the tool."""
     if len(usages) != 1:
         return ()
     found: list[Constraint] = []
