@@ -75,7 +75,7 @@ class StoredCase(Record):
         return not {*self.moves} <= {*self.varies}
 
     def is_due(self, now: int) -> bool:
-        """Whether the clock may have changed the result: no run confirmed it in another minute, or in this hour."""
+        """Return whether the clock may have changed the result: no run confirmed it in another minute, or this hour."""
         return not self.is_moving and (self.first == self.last or self.last // _HOUR != now // _HOUR)
 
 

@@ -54,11 +54,11 @@ def languages_of(checkout: Path) -> list[Language]:
 def look_up(
     packed: Path, language: Language, version: str, entry: str, client: Callable[[str], Path]
 ) -> Package:
-    """Return what the packed files of a checkout say, with everything that they require.
+    """Return the package that the packed files of a checkout declare, with everything that it requires.
 
-    `version` and `entry` are what people say of its version and its command; both may be empty. `client` is that of
-    `registries.look_up`. Raises `TaskError` for a checkout that cannot be a reference, and `FetchError` if a client
-    fails.
+    `version` and `entry` are the version and the command's entry point as people state them; both may be empty.
+    `client` is that of `registries.look_up`. Raises `TaskError` for a checkout that cannot be a reference, and
+    `FetchError` if a client fails.
     """
     with tempfile.TemporaryDirectory() as folder:
         own, scratch = Path(folder, "own"), Path(folder, "scratch")
@@ -143,7 +143,7 @@ def _go(own: Path, golang: Path) -> dict[str, Any]:
 
 
 def _entries(commands: Mapping[str, str], entry: str, where: str) -> list[str]:
-    """Return what declared commands start, and what people say that one does. Raises `TaskError` if there is none."""
+    """Return the entry points of declared commands, and the stated one. Raises `TaskError` if there is none."""
     found = [*commands.values(), *([entry] if entry else [])]
     if not found:
         raise TaskError(
@@ -153,7 +153,7 @@ def _entries(commands: Mapping[str, str], entry: str, where: str) -> list[str]:
 
 
 def _version(found: str, said: str, language: Language) -> str:
-    """Return the version of a checkout. Raises `TaskError` if nobody says it, or if two say different ones."""
+    """Return the version of a checkout. Raises `TaskError` if it is stated nowhere, or differently in two places."""
     check = {"python": packages.python_version, "javascript": packages.npm_version}.get(
         language, packages.any_text
     )

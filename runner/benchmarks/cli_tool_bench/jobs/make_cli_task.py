@@ -150,7 +150,7 @@ class Makers:
 
     @property
     def bill(self) -> str:
-        """Return the cost of the models, in words; empty if no model was asked."""
+        """Cost of the models, in words; empty if no model was asked."""
         if not self._models:
             return ""
         costs = [model.cost_usd for model in self._models]
