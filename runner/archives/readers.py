@@ -205,7 +205,7 @@ def place_of(name: str) -> Place:
     if name.startswith("/"):
         raise refusal(name, "has an absolute path")
     if ".." in parts:
-        raise refusal(name, "leaves its place")
+        raise refusal(name, "leads outside")
     longest = max((len(os.fsencode(part)) for part in parts), default=0)
     if longest > NAME_BYTES or len(parts) > DEPTH or len(os.fsencode(name)) > PATH_BYTES:
         raise refusal(name, "has a path that is too long")

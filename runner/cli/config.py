@@ -305,7 +305,7 @@ def _check_needs(agent: Agent, model: Model) -> None:
     for field in agent.needs:
         if getattr(model, field) is None:
             raise ConfigError(
-                f"agent {agent.name} needs to know the {field} of its model, and model {model.name} does not say it: "
+                f"agent {agent.name} needs to know the {field} of its model, and model {model.name} does not give it: "
                 f"set model.{field}=TOKENS."
             )
 

@@ -203,7 +203,7 @@ class Flight:
             try:
                 outlet.put(stream.pass_on(self.clean(event)))
             except ODD_EVENT as error:
-                raise NotAnAnswer(f"an event is not one: {excerpt(json.dumps(event))!r}") from error
+                raise NotAnAnswer(f"an event is malformed: {excerpt(json.dumps(event))!r}") from error
         if stream.ending is None:
             raise NotAnAnswer("its stream broke off before its end")
         outlet.ending = stream.ending

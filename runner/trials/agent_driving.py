@@ -54,8 +54,7 @@ class Clock:
     def __init__(
         self, seconds: float | None, waited: Callable[[], float], cancelled: Callable[[], bool]
     ) -> None:
-        """Count `seconds` from now, without the seconds that `waited` returns: those spent waiting for limits on
-        calls."""
+        """Count `seconds` from now, without those that `waited` returns: the time spent waiting for limits on calls."""
         self._seconds, self._waited, self._cancelled = seconds, waited, cancelled
         self._began = time.monotonic()
         self.ended: Ended = "exited"

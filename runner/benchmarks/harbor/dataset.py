@@ -62,7 +62,7 @@ class HarborDataset(Record):
     tier_from: str = "difficulty"
     """Key of a task's `[metadata]` that is its tier."""
     keep_processes: tuple[str, ...] = ()
-    """Globs over the names of tasks that are judged in the live container, by a service that the agent leaves
+    """Globs over names of tasks that are judged in the live container, with the services that the agent leaves
     running."""
     include: tuple[str, ...] = ()
     """Globs over the names of the tasks that make up the dataset, and so every denominator; if empty, all tasks."""

@@ -180,8 +180,8 @@ class Nl2RepoBench(Record):
                 except ConfigError as error:
                     raise TaskError(str(error)) from error
         raise TaskError(
-            f"Nobody says where its hidden tests are: write {self.sources / folder.name / SOURCE} (an sdist, a folder "
-            "or the published image)."
+            f"It is not known where its hidden tests are: write {self.sources / folder.name / SOURCE} "
+            "(an sdist, a folder or the published image)."
         )
 
     def suite(self, folder: Path) -> Suite:

@@ -85,7 +85,9 @@ def look_up(
 def _python(own: Path, entry: str, scratch: Path) -> dict[str, Any]:
     declared = read_declared(own) or Declared()
     if not declared.name:
-        raise TaskError("it does not say its name: add `name` to [project], or to [metadata] in setup.cfg.")
+        raise TaskError(
+            "it does not declare its name: add `name` to [project], or to [metadata] in setup.cfg."
+        )
     name = packages.python_name(declared.name)
     for started in _entries(
         declared.commands, entry, "[project.scripts], or as console_scripts in setup.cfg"
@@ -106,7 +108,7 @@ def _python(own: Path, entry: str, scratch: Path) -> dict[str, Any]:
 def _javascript(own: Path, entry: str, scratch: Path, javascript: Path) -> dict[str, Any]:
     about = package_json(own)
     if not about.get("name"):
-        raise TaskError("it does not say its name: add `name` to package.json.")
+        raise TaskError("it does not declare its name: add `name` to package.json.")
     name = packages.npm_name(str(about["name"]))
     registry_npm.check_scripts(about, own)
     commands = registry_npm.commands_of(name, about.get("bin"))
@@ -159,7 +161,7 @@ def _version(found: str, said: str, language: Language) -> str:
     )
     versions = {check(text) for text in (found, said) if text}
     if not versions:
-        raise TaskError("version: the checkout does not say its version. Add `version` to the recipe.")
+        raise TaskError("version: the checkout does not state its version. Add `version` to the recipe.")
     if len(versions) > 1:
         raise TaskError(f"version: the checkout says {found} and the recipe {said}. Correct the recipe.")
     return versions.pop()

@@ -244,7 +244,7 @@ def _data_of(package: Path) -> bytes:
         if name.startswith("data.tar") and not name.startswith("data.tar.zst") and size.isdigit():
             return content[at : at + int(size)]
         at += int(size) + int(size) % 2 if size.isdigit() else len(content)
-    raise ConfigError(f"{package.name} is no Debian package whose content is packed by gzip or xz.")
+    raise ConfigError(f"{package.name} is not a Debian package with content packed by gzip or xz.")
 
 
 def _list_packages(command: Path, gopath: Path, architecture: str, golang: Path) -> Iterator[dict[str, Any]]:

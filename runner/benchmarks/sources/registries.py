@@ -28,7 +28,7 @@ def look_up(
     reference, and `FetchError` if a client fails.
     """
     if source not in get_args(Registry):
-        raise TaskError(f"{source!r} is no registry: {', '.join(get_args(Registry))} are.")
+        raise TaskError(f"{source!r} is not a registry; the registries are {', '.join(get_args(Registry))}.")
     check_name, check_version = packages.CHECKS["debian-source" if source == "debian" else source]
     try:
         check_name(name)

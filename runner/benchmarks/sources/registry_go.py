@@ -113,7 +113,7 @@ def commands_of(source: Path, module: str) -> dict[str, str]:
         if re.search(r"^package\s+main\b", text, re.MULTILINE) and not ignored:
             found.setdefault(place.name or own, "" if place == Path() else place.as_posix())
     if not found:
-        raise TaskError(f"{module} has no command, so it is no command-line tool.")
+        raise TaskError(f"{module} has no command, so it is not a command-line tool.")
     return found
 
 

@@ -58,7 +58,7 @@ def look_up(recipe: Recipe, packed: Path, client: Callable[[str], Path], steps: 
     if not (found.license or recipe.license):
         raise rejected(
             "candidate",
-            "license: the checkout does not say its licence. Add `license` to the recipe, as an SPDX identifier.",
+            "license: the checkout does not state its licence. Add `license` to the recipe, as an SPDX identifier.",
         )
     return found
 

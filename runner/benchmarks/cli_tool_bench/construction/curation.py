@@ -58,7 +58,7 @@ class Curation:
             self.filters.check(found)
             if found.category is None:  # before anything is installed
                 raise rejected(
-                    "candidate", "category: none is said; fill in the column with one of the nine domains."
+                    "candidate", "category: none is given; fill in the column with one of the nine domains."
                 )
             reached = "metadata"
             command = self._entry(found)
@@ -77,7 +77,7 @@ class Curation:
     def _completed(self, candidate: Candidate) -> Candidate:
         """Return the candidate with the registry's values wherever the table has none."""
         if not candidate.version:
-            raise rejected("candidate", "version: none is said.")
+            raise rejected("candidate", "version: none is given.")
         package = self._package(candidate)
         language = LANGUAGES[candidate.source]
         said = {

@@ -57,9 +57,7 @@ def find_entry(
     Raises `RejectedError` if the package cannot be installed or no command fits, `ConfigError`, and `EngineError`.
     """
     if not package.commands:
-        reason = (
-            f"no command: {package.package} {package.version} declares none, so it is no command-line tool."
-        )
+        reason = f"no command: {package.package} {package.version} declares none, so it is not a command-line tool."
         raise rejected("entry", f"{reason} If one of its modules is a command, name it (entry=).")
     if package.source not in INSTALL:
         return Entry(

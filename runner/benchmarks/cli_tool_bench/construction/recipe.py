@@ -92,7 +92,7 @@ class Recipe(Record):
             if self.folder or self.written_in:
                 raise ValueError("folder, written_in: these are for `source: checkout`")
         elif self.package:
-            raise ValueError("package: a checkout says its name itself; name its `folder` instead")
+            raise ValueError("package: a checkout declares its own name; give its `folder` instead")
         return self
 
     @property

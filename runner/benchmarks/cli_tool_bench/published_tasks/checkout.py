@@ -202,7 +202,7 @@ def find_tool(prompt: str, given: str | None) -> str:
     tool = given or next(iter(find_names(prompt)), None)
     if tool is None:
         raise TaskError(
-            "agent_prompt.txt does not give its CLI Tool Name: say it with job.names (OWNER/REPOSITORY: name)."
+            "agent_prompt.txt does not give its CLI Tool Name: set it with job.names (OWNER/REPOSITORY: name)."
         )
     return tool
 

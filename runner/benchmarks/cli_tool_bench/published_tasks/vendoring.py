@@ -137,7 +137,7 @@ def _pinned(wheel: Path) -> str:
 def _explain(machine: Machine, result: ExecResult) -> str:
     attempts = machine.proxy.attempts if machine.proxy else ()
     refused = ", ".join(sorted({one.host for one in attempts if not one.allowed}))
-    hint = f"It asked for {refused}, which is no package index. " if refused else ""
+    hint = f"It asked for {refused}, which is not a package index. " if refused else ""
     ending = f"exit code {result.exit_code}" if result.ended == "exited" else result.ended
     output = f"{result.stdout}{result.stderr}".strip()[-MAX_QUOTE:]
     return f"{hint}It ended with {ending} and printed: {output or 'nothing'}"
