@@ -11,8 +11,6 @@ from runner.benchmarks.sources.sizes import NOT_THE_TOOL, files_of, languages, s
 from runner.records import Record
 
 Registry = Literal["pypi", "npm", "go", "debian"]
-LANGUAGE = {"pypi": "python", "npm": "javascript", "go": "go", "debian": "go"}
-"""Registry -> language of the tools that are taken from it."""
 BUILD_FILES = ("pyproject.toml", "setup.py", "setup.cfg", "package.json", "go.mod")
 _PERSON = re.compile(r"\s*(?P<name>[^<(]*?)\s*(?:<(?P<email>[^>]*)>)?\s*(?:\((?P<address>[^)]*)\))?\s*")
 
