@@ -154,7 +154,7 @@ def test_a_wide_terminal_shows_a_running_trial_on_one_line() -> None:
         ({"activity": Activity()}, "no model call yet"),
         (
             {"activity": Activity(text="ls: .", turns=1, cost_usd=None)},
-            ">=0.00 USD, 1 calls, 0 tokens  after ls: .",
+            ">=0.00 USD, 1 call, 0 tokens  after ls: .",
         ),
         ({"phase": "building", "image": "the image of a", "activity": Activity()}, "the image of a"),
     ],
@@ -183,7 +183,7 @@ def test_a_log_gets_one_line() -> None:
         (
             "died",
             {},
-            "is gone and did not say that it ended, with 1 trials under way. The same command resumes.",
+            "is gone and did not say that it ended, with 1 trial under way. The same command resumes.",
         ),
         ("ended", {"ended": NOON}, "The sweep's command has ended (process 12 on vm, 2026-01-01 "),
     ],
