@@ -15,19 +15,20 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 """Error numbers of a full disk."""
 
 
-def write_atomically(path: Path, content: bytes, *, durable: bool = True) -> None:
+def write_atomically(path: Path, content: bytes, *, lasting: bool = True) -> None:
     """Write a file beside its place, flush it to disk and rename it, so that nobody reads half of it.
 
-    Without `durable` it is not flushed, which is faster: a power failure may leave it empty. Raises `OutputsError` if
-    the disk is full or the folder cannot be written.
+    A file that need not outlast a power cut is not flushed (`lasting`), which spares a busy disk.
+
+    Raises `OutputsError` if the disk is full or the folder cannot be written.
     """
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with beside.open("wb") as handle:
             handle.write(content)
-            handle.flush()
-            if durable:
+            if lasting:
+                handle.flush()
                 os.fsync(handle.fileno())
         beside.replace(path)
     except OSError as error:
@@ -45,5 +46,5 @@ def no_room(path: Path, error: OSError) -> OutputsError:
 
 
 def code_digest(files: Iterable[Path]) -> str:
-    """Return the SHA-256 of source files in the order of their paths: other code may judge otherwise."""
+    """Return the SHA-256 of source files in the order of their paths, since changed code may judge differently."""
     return hashlib.sha256(b"".join(file.read_bytes() for file in sorted(files))).hexdigest()

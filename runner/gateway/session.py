@@ -37,9 +37,10 @@ PAUSE_SECONDS = 0.05
 """Pause between two refusals to one trial. Without it, an agent that retries forever would fill the ledger."""
 LARGE_BYTES = 128 * 2**10
 LARGE_VALUES = 1_000
-"""Bytes and values from which a request is large and its trial gets a lane: litellm then blocks a loop for 50 ms."""
+"""Bytes and values from which a request counts as large. Its trial gets a lane: litellm would block a loop for 50
+ms."""
 MANY_CALLS = 4
-"""Calls of one trial under way from which it gets a lane."""
+"""Number of calls under way from which a trial gets a lane."""
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -82,13 +83,16 @@ class Session:
         self._calls: set[asyncio.Task[Answer]] = set()
         self._flights: set[Flight] = set()
         self._turns_down = asyncio.Lock()
-        self._arrived = self._entries = 0
+        self._arrived = self._entries = self._ended = 0
         self.reading = asyncio.Lock()
         """Lock held while a large request is read."""
         self._lane: Lane | None = None
         self._dead = False
         self.unwritten: OSError | None = None
-        """Failure to write a call to the ledger, which is then incomplete."""
+        """Failure to write a call to the ledger, after which the ledger is incomplete."""
+        self.changed: Callable[[int, ModelCall | None], None] = lambda *_: None
+        """Function that is called when a call arrives or ends, with the number of calls under way and the call that has
+        ended. It is called in the gateway's event loop, so it must be quick and must not raise."""
 
     # --- the trial's side ---
 
@@ -131,7 +135,7 @@ class Session:
         return not self._dead and secrets.compare_digest(key.encode(), self.key.encode())
 
     def stalled(self, seconds: float) -> None:
-        """Move the deadline on by the time of a stall, if a call was under way."""
+        """Extend the deadline by the time of a stall, if a call was under way."""
         if not self._calls:
             return
         self.meter.stalled(seconds)
@@ -157,6 +161,7 @@ class Session:
         self._arrived += 1
         if streamed and self.spec.model.stream == "through":
             call.outlet = Outlet(request)
+        self.changed(self._arrived - self._ended, None)
         call.task = asyncio.get_running_loop().create_task(self._answered(call))
         self._calls.add(call.task)
         call.task.add_done_callback(self._calls.discard)
@@ -189,7 +194,7 @@ class Session:
         return await self._unhurried(await self._serve(call))
 
     async def _unhurried(self, answer: Answer) -> Answer:
-        """Return the answer; a refusal or failure waits for its turn."""
+        """Return the answer; delay a refusal or failure until its turn."""
         if answer.status_code != HTTPStatus.OK:
             async with self._turns_down:
                 await asyncio.sleep(PAUSE_SECONDS)
@@ -296,7 +301,7 @@ class Session:
                 call.waited_seconds += time.monotonic() - began if self.limited else 0.0
 
     def _entry(self, number: int) -> Entry:
-        """Return what this session has spent and may be spending, for the account."""
+        """Return an entry for the account with the session's spend and the worst case of its calls under way."""
         self._entries += 1
         return Entry(
             session=self._id,
@@ -342,4 +347,6 @@ class Session:
                 raise
             if self._account and call.attempts:
                 self._account.ended(self._entry(call.index), line)
+            self._ended += 1
+            self.changed(self._arrived - self._ended, line)
         return Answer(status_code=status_code, body=body)

@@ -96,7 +96,7 @@ def write_trial_pages(
         page = folder / f"{record.key}.html"
         if _made_of(page) != digest:
             changes = _changes(sources, base_of(base) if base else None)
-            write_atomically(page, _html(sources, sections(sources, changes), digest).encode(), durable=False)
+            write_atomically(page, _html(sources, sections(sources, changes), digest).encode(), lasting=False)
             written += 1
     for old in folder.glob("*.html"):
         if old.stem not in wanted and old.name not in (LIST, BESIDE):

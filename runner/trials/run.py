@@ -33,6 +33,7 @@ from runner.sandbox.inside import proxied, supervised
 from runner.sandbox.network import allowed
 from runner.terminal.escaping import one_line
 from runner.trials import workspace
+from runner.trials.activity import Reporting
 from runner.trials.agent_driving import Clock, DrivenMachine, Workbench, drive
 from runner.trials.context import TrialContext, TrialRun
 from runner.trials.outcome import REFUSED, refused_call
@@ -52,15 +53,15 @@ LASTING = frozenset(
         REFUSED,
     }
 )
-"""Failures of ours that a repetition cannot mend, or only by paying for the rollout again (a judge's)."""
+"""Failures of our side that a repetition cannot mend, or (a judge's) only by paying for the rollout again."""
 COLLECT_SECONDS = 60.0
 """Time limit for each of a task's own commands that collect what is to be judged."""
 BACK_OFF_SECONDS = (2.0, 8.0)
-"""Wait before the first and before every later repetition of a trial that our side spoiled."""
+"""Seconds to wait before the first, and before every later, repetition of a trial that our side spoiled."""
 
 
 Work = Callable[[Sandbox], ExecResult]
-"""A rollout that waits for its sandbox."""
+"""Function that carries out a rollout in a given sandbox."""
 
 
 def run_to_the_end(
@@ -216,7 +217,9 @@ def _open_session(run: TrialRun) -> Session | None:
         ledger=run.state.folder / LEDGER,
         cassette=find(cell.model, *names, trial.attempt) if cell.model.replayed else None,
     )
-    return run.stack.enter_context(run.context.gateway.open(spec))
+    session = run.stack.enter_context(run.context.gateway.open(spec))
+    run.state.reporting = Reporting(session, partial(run.context.watcher.acting, trial.key))
+    return session
 
 
 def _open_asking(run: TrialRun) -> Asking | None:

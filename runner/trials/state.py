@@ -36,21 +36,22 @@ if TYPE_CHECKING:
         Verdict,
     )
     from runner.sweeps.plan import PlannedTrial
+    from runner.trials.activity import Reporting
     from runner.trials.workspace import Workspace
 
 
 RUNTIME = "python"
-"""Bundle with the supervisor, which every sandbox has in which a model acts."""
+"""Bundle with the supervisor. Every sandbox in which a model acts has it."""
 
 
 @dataclass
 class TrialState:
-    """Everything that is known of a try so far. Each phase adds to it, so a later one that fails loses nothing."""
+    """Everything that is known about a try so far. Each phase adds to it, so a failing phase loses nothing."""
 
     folder: Path
     """Host folder of the trial."""
     opened: float = field(default_factory=time.monotonic)
-    """Beginning of the try, by a clock that is never set."""
+    """Beginning of the try, by a monotonic clock."""
     clock: dict[str, float] = field(default_factory=dict)
     """Phase -> seconds, in the order in which the phases began."""
     entered: Callable[[str], None] = lambda _: None
@@ -58,6 +59,8 @@ class TrialState:
     image: Image | None = None
     result: ExecResult | None = None
     session: Session | None = None
+    reporting: Reporting | None = None
+    """Teller of what the agent does; None without a model."""
     egress: Egress | None = None
     sockets: Path | None = None
     """Host folder with the sockets by which the sandbox reaches the gateway or the proxy; None: it reaches neither."""
@@ -93,7 +96,7 @@ class TrialState:
 
     @property
     def phase(self) -> str:
-        """Phase that began last. An error that is caught now arose in it."""
+        """Phase that began last, in which an error that is caught now arose."""
         return next(reversed(self.clock), "environment")
 
     @contextmanager
@@ -176,7 +179,7 @@ def _outcome(trial: PlannedTrial, state: TrialState) -> tuple[Status, ErrorInfo 
 
 
 def _spent(state: TrialState, retries: Sequence[Retry]) -> dict[str, Any]:
-    """Return a record's tokens and USD. All but the agent's own count include the tries before."""
+    """Return a record's tokens and USD. All but the agent's own count include earlier tries."""
     session, asking = state.session, state.asking
     return {
         "usage": sum((retry.usage for retry in retries), session.meter.usage if session else Usage()),
@@ -316,7 +319,7 @@ def _last_words(calls: Sequence[ModelCall]) -> str:
 
 
 def _has_changed(state: TrialState) -> bool:
-    """Return whether the rollout changed anything in its workspace, to the second; True where nobody can tell."""
+    """Return whether the rollout changed anything in its workspace, to the second; True if that is unknown."""
     return state.workspace is None or state.workspace.changed >= int(state.began)
 
 
