@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from metrics.differential import METRICS, Phase
 from metrics.table import per_task, select, valid
-from metrics.uncertainty import Resampling, interval_1645_sd, percentiles, resampled_sums
+from metrics.uncertainty import Draws, Resampling, interval_1645_sd, percentiles, resampled_sums
 
 SCORES = ("build", *METRICS)
 """Scores of a task, as in Table 2, and `state`."""
@@ -92,16 +92,32 @@ def overall(trials: pd.DataFrame, scoring: Resampling, confidence: float = 0.95)
     Columns for each of `scored`: its mean over **planned** tasks; `<score>_low` and `<score>_high`, its interval by the
     percentile bootstrap over tasks; `<score>_1645`, the half width 1.645·SD/√n that the paper prints.
     """
+    names, drawn = scored(trials), draws(trials, scoring)
+    halves = task_scores(trials, scoring.attempts).groupby("cell")[list(names)].agg(_half_1645)
+    columns: dict[str, np.ndarray] = {}
+    for name in names:
+        columns[name], (low, high) = drawn.observed[name], percentiles(drawn.drawn[name], confidence)
+        columns |= {f"{name}_low": low, f"{name}_high": high, f"{name}_1645": halves[name].to_numpy()}
+    return pd.DataFrame(columns, index=halves.index)
+
+
+def draws(trials: pd.DataFrame, scoring: Resampling) -> Draws:
+    """Draw the mean over **planned** tasks of each of `scored` on the resamples of `metrics.uncertainty.bootstrap`.
+
+    A cell of which one task was not judged has no mean: NaN.
+    """
     names = list(scored(trials))
     tasks = task_scores(trials, scoring.attempts).assign(planned=1.0)
     sums = np.sum(list(resampled_sums(tasks, (*names, "planned"), scoring).values()), axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):  # a cell may plan no task of a resample
         means = sums[:, :-1] / sums[:, -1:]
-    ends = percentiles(means[1:], confidence)
-    halves = tasks.groupby("cell")[names].agg(_half_1645)
-    parts = {"": means[0], "_low": ends[0], "_high": ends[1], "_1645": halves.to_numpy().T}
-    columns = {f"{name}{part}": values[at] for at, name in enumerate(names) for part, values in parts.items()}
-    return pd.DataFrame(columns, index=halves.index)
+    datasets = tasks.groupby("cell")["dataset"].first()
+    return Draws(
+        tuple(datasets.index),
+        tuple(datasets),
+        {name: means[0, at] for at, name in enumerate(names)},
+        {name: means[1:, at] for at, name in enumerate(names)},
+    )
 
 
 def _half_1645(scores: pd.Series[float]) -> float:

@@ -1,11 +1,8 @@
-"""Sections behind the scores: pairs of cells, passes by tier, budgets, effort, attempts, caches."""
+"""Sections behind the scores: passes by tier, budgets, effort, attempts, caches."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Hashable, Mapping
 from functools import partial
-from typing import Any
 
 import pandas as pd
 
@@ -17,11 +14,8 @@ from metrics.profiles import (
     pass_curve,
     tokens_across_agents,
 )
-from metrics.uncertainty import FEWEST_TASKS, pairwise
-from runner.records import Scoring
 from runner.report import figures
 from runner.report.blocks import Block, Column, Picture, Section, Table, Text, Value
-from runner.report.conclusions import headline, small_tiers
 from runner.report.findings import Findings
 from runner.report.leaderboard import lines
 from runner.report.sections_scores import AGENT, MODEL, Measure, about, cell_table, figure
@@ -29,78 +23,6 @@ from runner.report.wording import model_name, short, usd
 
 _SHOWN = 20
 """Number of tasks whose tokens are listed: those on which agents differ most."""
-
-
-def pairs(found: Findings) -> Section | None:
-    """Compare each pair of contenders on the same resampled tasks."""
-    rivals = found.rivals
-    if len(rivals.cells) < 2:  # noqa: PLR2004 - a pair
-        return None
-    by = headline(found.contenders)
-    measure = "AMS" if by == "AMS" else "pass rate"
-    few = bool(small_tiers(found.trials, found.scoring))
-    leads = pairwise(rivals, by, found.scoring.confidence)
-    names = found.names
-    rows = []
-    for line in leads.sort_values(["p_joint", "p_holm"], kind="stable").to_dict("records"):
-        word = _decided(line, found.scoring, few=few)
-        decided = word == "yes"
-        rows.append(
-            [Value(names[line["left"]], names[line["left"]], tone="best" if decided else ""),
-             Value(names[line["right"]], names[line["right"]]),
-             *(figure(line[name]) for name in ("lead", "low", "high")),
-             figure(line["wins"], ".1%"), figure(line["p_holm"], ".3g"), figure(line["p_joint"], ".3g"),
-             Value(word, word)]
-        )  # fmt: skip
-    caption = f"{measure[0].upper()}{measure[1:]} of {len(leads)} pairs, surest first"
-    table = Table(caption, _pair_columns(measure, found.scoring, len(leads)), rows)
-    note = Text(
-        f"No Holm p can be below {_least(found.scoring, len(leads)):.3g} with "
-        f"{found.scoring.resamples} resamples, so the joint p decides: a step-down against the largest "
-        "deviation of any pair in each resample (Westfall and Young)."
-    )
-    return Section("pairs", "Pair by pair", [table, note])
-
-
-def _pair_columns(measure: str, scoring: Scoring, pairs: int) -> tuple[Column, ...]:
-    """Return the columns of the table of pairs."""
-    return (
-        Column("better", f"of the two, by {measure} on these tasks", text=True),
-        Column("other", text=True),
-        Column("lead", f"difference of their {measure}"),
-        Column(
-            "low",
-            f"end of the lead's {scoring.confidence:.0%} interval, both on the same resampled tasks",
-        ),
-        Column("high"),
-        Column("wins", f"share of {scoring.resamples} resamples in which the better is ahead"),
-        Column("Holm p", f"two-sided, corrected for all {pairs} pairs"),
-        Column("joint p", "corrected for all pairs by the largest deviation of any of them in a resample"),
-        Column(
-            "decided",
-            "yes: the interval is above 0 and holds the lead, the joint p is at most 1 - confidence, and each tier "
-            f"that counts has {FEWEST_TASKS} tasks or more",
-            text=True,
-        ),
-    )
-
-
-def _least(scoring: Scoring, pairs: int) -> float:
-    """Return the smallest possible Holm p of the surest of `pairs`."""
-    return min(2 * pairs / (scoring.resamples + 1), 1.0)
-
-
-def _decided(line: Mapping[Hashable, Any], scoring: Scoring, *, few: bool) -> str:
-    """Return whether a row of `pairwise` is decided, or why that is unknown."""
-    limit = 1 - scoring.confidence + 1e-12
-    if math.isnan(line["lead"]):
-        return "-"
-    if 1 / (scoring.resamples + 1) > limit:
-        return "too few resamples"
-    if few:
-        return "too few tasks"
-    held = 0 < line["low"] <= line["lead"] <= line["high"]
-    return "yes" if held and line["p_joint"] <= limit else "no"
 
 
 def pass_profile(found: Findings) -> Section | None:

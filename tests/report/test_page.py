@@ -27,7 +27,8 @@ from runner.report.page import chapters_of
 from runner.report.projections import write_projections
 from runner.report.rescoring import compare_scorings
 from runner.report.sections_sweep import what_ran
-from runner.report.sections_trials import attempts, caches, pairs, tokens_by_agent
+from runner.report.sections_pairs import pairs
+from runner.report.sections_trials import attempts, caches, tokens_by_agent
 from runner.report.tracked_runs import tracked_runs
 from runner.report.trial_sources import read_source
 from tests.report.conftest import Report, findings
@@ -287,7 +288,7 @@ def test_twenty_four_cells_on_ninety_tasks_are_a_page_of_a_few_seconds_and_under
     page = report(planned, records)
     assert time.process_time() - started < 20  # 4 s on two free cores
     assert page.stat().st_size < 3_000_000
-    assert Elements(page.read_text()).text.count("of 276 pairs") == 1
+    assert Elements(page.read_text()).text.count("of 276 pairs") == 4
 
 
 def test_job_report_writes_the_page_and_the_tables_and_says_where(
@@ -315,7 +316,7 @@ def test_decided_goes_by_the_joint_p_and_says_when_resamples_are_too_few(tmp_pat
         scoring = SCORING.model_copy(update={"resamples": resamples})
         section = pairs(findings(tmp_path, planned, records, scoring))
         assert section
-        table, note = section.blocks
+        table, note = section.blocks[0], section.blocks[-1]
         assert isinstance(table, Table)
         assert [entries[-1].text for entries in table.rows].count(word) == times
         assert "No Holm p can be below" in str(note)

@@ -1,4 +1,4 @@
-"""Draw the pictures of CLI-Tool-Bench: by language, against the reference's size, quadrants, files."""
+"""Draw the pictures of CLI-Tool-Bench: against the reference's size, quadrants, files."""
 
 from __future__ import annotations
 
@@ -18,29 +18,6 @@ MOST_FILES = 20
 _MARKERS = "os^Dv"
 _PLACES = 100
 """Number of points of the LOESS line."""
-
-
-def languages(scores: pd.DataFrame) -> Figure:
-    """Draw a group of bars for each cell (rows, best first), a bar for each language (columns); scores in [0, 1]."""
-    rows, columns = scores.shape
-    figure = Figure(figsize=(7.2, 0.9 + (0.16 * columns + 0.14) * rows), layout="constrained")
-    axes = figure.add_subplot()
-    thick = 0.8 / columns
-    for at, (shade, language) in enumerate(zip(np.linspace(0.3, 1, columns), scores, strict=True)):
-        places = np.arange(rows) - 0.4 + thick * (at + 0.5)
-        values = scores[language].to_numpy(float)
-        axes.barh(
-            places, np.nan_to_num(values), height=thick * 0.9, color=ACCENT, alpha=shade, label=str(language)
-        )
-        for place, value in zip(places, values, strict=True):
-            word = "-" if np.isnan(value) else f"{value:.0%}"
-            axes.text(np.nan_to_num(value) + 0.008, place, word, va="center", fontsize=6.5, color=MUTED)
-    axes.set_yticks(range(rows), [cut(str(name)) for name in scores.index], color=INK)
-    axes.set(xlim=(0, 1.06), ylim=(rows - 0.4, -0.6))
-    axes.tick_params(axis="y", length=0)
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0%}"))
-    figure.legend(loc="outside upper right", ncols=columns, fontsize=8)
-    return figure
 
 
 def against_lines(points: pd.DataFrame, score: str, *, line: bool) -> Figure:

@@ -11,6 +11,7 @@ from runner.benchmarks.cli_tool_bench.report import figures, tools
 from runner.benchmarks.cli_tool_bench.report.tools import of_tools
 from runner.benchmarks.cli_tool_bench.verifier import ONLINE
 from runner.report.blocks import Block, Column, Picture, Section, Sections, Table, Text, Value
+from runner.report.figures import grouped_bars
 from runner.report.findings import Findings
 from runner.report.leaderboard import lines
 from runner.report.sections_scores import AGENT, MODEL, Measure, about, cell_table, figure
@@ -98,7 +99,7 @@ def languages(found: Findings) -> Section:
     blocks: list[Block] = [table]
     if len(found.contenders):
         scores = values.reindex(found.contenders.index).rename(index=found.names)
-        draw = partial(figures.languages, scores)
+        draw = partial(grouped_bars, scores, ".0%", 1.0)
         alt = "Bars of the score by language; their values are in the table beneath."
         blocks.insert(0, Picture("tool_languages", f"{table.caption}; best AMS first.", alt, draw))
     return Section("tool-languages", "Tools: by language", blocks)
