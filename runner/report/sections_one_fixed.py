@@ -82,9 +82,10 @@ def _pictures(found: Findings, fixed: Fixed) -> list[Block]:
     """Return AMS and Δbest as drawings: a line or group for each part that stays fixed, best first."""
     cells, varied = found.contenders, VARIED[fixed]
     scores, gaps = (_grid(found, values, fixed) for values in (cells["AMS"], gap_to_best(cells, fixed)))
-    largest = float(gaps.max(axis=None))
+    largest = float(gaps.to_numpy(float, na_value=0.0).max())
     words = "; ".join(
-        f"{name}: " + ", ".join(f"{column} {number(float(score), '.3f')}" for column, score in line.dropna().items())
+        f"{name}: "
+        + ", ".join(f"{column} {number(float(score), '.3f')}" for column, score in line.dropna().items())
         for name, line in scores.iterrows()
     )
     count = int(cells["AMS"].notna().sum())
@@ -114,7 +115,9 @@ def _pictures(found: Findings, fixed: Fixed) -> list[Block]:
 def _grid(found: Findings, values: pd.Series[float], fixed: Fixed) -> pd.DataFrame:
     """Return values with a row for each part that stays fixed and a column for each other part, both best first."""
     cells = lines(found.contenders)
-    budget = {at: f" · budget {cell['budget']}" if found.several_budgets else "" for at, cell in cells.items()}
+    budget = {
+        at: f" · budget {cell['budget']}" if found.several_budgets else "" for at, cell in cells.items()
+    }
     table = pd.DataFrame(
         {
             "row": [f"{_name(cell, fixed)}{budget[at]}" for at, cell in cells.items()],

@@ -254,7 +254,9 @@ def test_the_gap_between_agents_of_a_model() -> None:
 
 
 @LAW
-@given(st.dictionaries(st.tuples(st.sampled_from("ab"), st.sampled_from("mno")), st.integers(0, 9), min_size=1))
+@given(
+    st.dictionaries(st.tuples(st.sampled_from("ab"), st.sampled_from("mno")), st.integers(0, 9), min_size=1)
+)
 def test_models_of_an_agent_are_compared_as_agents_of_a_model(scores: dict[tuple[str, str], int]) -> None:
     agents, models = zip(*scores, strict=True)
     cells = pd.DataFrame({"agent": agents, "model": models, "AMS": [n / 10 for n in scores.values()]})

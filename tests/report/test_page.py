@@ -26,8 +26,8 @@ from runner.report.findings import Findings
 from runner.report.page import chapters_of
 from runner.report.projections import write_projections
 from runner.report.rescoring import compare_scorings
-from runner.report.sections_sweep import what_ran
 from runner.report.sections_pairs import pairs
+from runner.report.sections_sweep import what_ran
 from runner.report.sections_trials import attempts, caches, tokens_by_agent
 from runner.report.tracked_runs import tracked_runs
 from runner.report.trial_sources import read_source
