@@ -76,17 +76,20 @@ def tokens_across_agents(trials: pd.DataFrame) -> pd.DataFrame:
     Counted are **valid** trials with tokens; an agent's tokens and passes are means over its attempts at the task. The
     index is model and task, with dataset and budget between them where these columns exist; tasks with one agent are
     left out. Columns: `agents`, how many; `least` and `most`, the agents with the fewest and most tokens, each with
-    its `_tokens` and `_passed` (share of attempts); `ratio` = most_tokens / least_tokens. Ties go by name.
+    its `_tokens`, `_passed` (share of attempts) and `_repeated` (repeated reads; NaN where they were not counted);
+    `ratio` = most_tokens / least_tokens. Ties go by name.
     """
     unit = [name for name in ("model", "dataset", "budget", "task") if name in trials]
     rows = trials[valid(trials) & (trials["tokens"].fillna(0) > 0)]
-    means = rows[["tokens", "passed"]].astype(float).groupby([rows[name] for name in (*unit, "agent")]).mean()
+    values = rows.reindex(columns=["tokens", "passed", "repeated_reads"]).astype(float)
+    means = values.groupby([rows[name] for name in (*unit, "agent")]).mean()
     each = means.reset_index().sort_values([*unit, "tokens", "agent"]).groupby(unit)
     table = pd.DataFrame({"agents": each.size()})
-    for name, values in (("least", each.nth(0)), ("most", each.nth(-1))):
-        own = values.set_index(unit)
+    for name, ends in (("least", each.nth(0)), ("most", each.nth(-1))):
+        own = ends.set_index(unit)
         table[name] = own["agent"]
-        table[[f"{name}_tokens", f"{name}_passed"]] = own[["tokens", "passed"]]
+        own_values = own[["tokens", "passed", "repeated_reads"]]
+        table[[f"{name}_tokens", f"{name}_passed", f"{name}_repeated"]] = own_values
     return table.assign(ratio=table["most_tokens"] / table["least_tokens"])[table["agents"] > 1]
 
 

@@ -355,6 +355,11 @@ class TrialRecord(TrialName):
     """Phase of each tool call in order (`metrics.terminal.phase`)."""
     programs: tuple[str, ...] = ()
     """Programs that the model's terminal commands ran, in order (`metrics.terminal.programs`)."""
+    file_reads: int | None = None
+    """Reads of files, by a tool or in a terminal; None without a model, where the calls could not be read, and in
+    records of earlier versions. See `runner.trials.behaviour`."""
+    repeated_reads: int | None = None
+    """Those among them that read the same again; None likewise."""
     own_finish: bool | None = None
     """Whether the agent ended its work itself; None without a model. See `runner.trials.behaviour`."""
 

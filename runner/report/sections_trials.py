@@ -133,9 +133,11 @@ def tokens_by_agent(found: Findings) -> Section | None:
         Column("fewest", "agent with the fewest tokens", text=True),
         Column("fewest tokens", "mean over its valid attempts at the task"),
         Column("fewest: passed", "share of these attempts"),
+        Column("fewest: repeated reads", "mean over these attempts; a dash where they were not counted"),
         Column("most", "agent with the most tokens", text=True),
         Column("most tokens", "mean over its valid attempts at the task"),
         Column("most: passed", "share of these attempts"),
+        Column("most: repeated reads", "mean over these attempts; a dash where they were not counted"),
         Column("ratio", "most tokens / fewest tokens"),
     )
     marked = {(line["model"], line["budget"]): model_name(line) for line in lines(found.cells).values()}
@@ -146,7 +148,8 @@ def tokens_by_agent(found: Findings) -> Section | None:
         row = [Value(task, task), Value(name, name, beneath), figure(line["agents"], ".0f")]
         for side in ("least", "most"):
             rate = figure(line[f"{side}_passed"], ".0%")
-            row += [Value(line[side], line[side]), figure(line[f"{side}_tokens"], short), rate]
+            repeated = figure(line[f"{side}_repeated"], ".3g")
+            row += [Value(line[side], line[side]), figure(line[f"{side}_tokens"], short), rate, repeated]
         rows.append([*row, figure(line["ratio"], ".2f")])
     caption = f"Tokens of one task by agent, same model: {len(rows)} of {len(taken)} pairs of task and model"
     median = Text(f"Median of the ratio over all {len(taken)}: {taken['ratio'].median():.2f}.")

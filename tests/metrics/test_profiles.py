@@ -69,6 +69,9 @@ def test_tokens_of_one_task_under_different_agents() -> None:
     assert row[["agents", "least", "most"]].tolist() == [3, "a", "b"]
     assert row[["least_tokens", "most_tokens", "ratio"]].tolist() == [100, 500, 5]
     assert row[["least_passed", "most_passed"]].tolist() == [1, 0.5]
+    assert row[["least_repeated", "most_repeated"]].isna().all()
+    counted = tokens_across_agents(trials.assign(repeated_reads=[0, 4, 8, *[2] * (len(trials) - 3)])).iloc[0]
+    assert counted[["least_repeated", "most_repeated"]].tolist() == [0, 6]
 
 
 def test_nothing_is_compared_without_tokens() -> None:
