@@ -24,6 +24,29 @@ def pass_profile(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
     return table.assign(pass_rate=table["passes"] / table["planned"])
 
 
+def composition(trials: pd.DataFrame, stratum: str) -> pd.DataFrame:
+    """Return the number of **planned** tasks by stratum and tier (AgentMeter section 3.2); index the stratum.
+
+    There is a column per tier; a stratum without a task of a tier has 0.
+    """
+    tasks = trials.drop_duplicates(["dataset", "task"])
+    return pd.crosstab(tasks[stratum], tasks["tier"])
+
+
+def passes_by(trials: pd.DataFrame, attempts: str, stratum: str) -> pd.DataFrame:
+    """Return the passes of each cell by a column of its tasks, such as `source`; index (cell, stratum).
+
+    Columns: `planned` tasks; `passes`, `pass_rate` and `mean_reward` over them, where a task without a valid trial
+    contributes zero.
+    """
+    tasks = per_task(trials, select(trials, attempts), ["passed", "reward"])
+    of_task = trials.groupby(["dataset", "task"])[stratum].first()
+    own = of_task.loc[pd.MultiIndex.from_frame(tasks[["dataset", "task"]])].set_axis(tasks.index)
+    grouped = tasks.groupby(["cell", own])
+    table = pd.DataFrame({"planned": grouped.size(), "passes": grouped["passed"].sum()})
+    return table.assign(pass_rate=grouped["passed"].mean(), mean_reward=grouped["reward"].mean())
+
+
 def budget_curve(
     trials: pd.DataFrame, attempts: str, budgets: Sequence[float], cbq: str = "quality"
 ) -> pd.DataFrame:

@@ -6,6 +6,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final, Literal
 
+from pydantic import Field
+
 from runner.records.base import ErrorInfo, Record
 
 SCHEMA_VERSION: Final = 1
@@ -264,9 +266,11 @@ class TrialName(Record):
     attempt: int
     """Number of the attempt at the task within the cell, from 1."""
     tier: str
-    """Tier, category and language are the task's own."""
+    """Tier, category, language and source are the task's own."""
     category: str
     language: str
+    source: str = Field(default="unknown", exclude_if=lambda source: source == "unknown")
+    """An unknown one is not written, so that files of earlier versions hold."""
     scripted: bool = False
     """Whether the model is a script, not a language model."""
     replayed: bool = False

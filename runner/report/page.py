@@ -53,6 +53,7 @@ WORK: tuple[SectionMaker, ...] = (
     sections_behaviour.tools,
     sections_behaviour.workflow,
     sections_trials.pass_profile,
+    sections_trials.sources,
     sections_trials.budgets,
     sections_pairs.pairs,
     sections_trials.effort,

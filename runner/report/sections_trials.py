@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 
 import pandas as pd
@@ -9,9 +10,11 @@ import pandas as pd
 from metrics.profiles import (
     budget_curve,
     cache_view,
+    composition,
     effort_of_outcomes,
     over_attempts,
     pass_curve,
+    passes_by,
     tokens_across_agents,
 )
 from runner.report import figures
@@ -19,7 +22,7 @@ from runner.report.blocks import Block, Column, Picture, Section, Table, Text, V
 from runner.report.findings import Findings
 from runner.report.leaderboard import lines
 from runner.report.sections_scores import AGENT, MODEL, Measure, about, cell_table, figure
-from runner.report.wording import model_name, short, usd
+from runner.report.wording import model_name, passes, short, usd
 
 _SHOWN = 20
 """Number of tasks whose tokens are listed: those on which agents differ most."""
@@ -37,20 +40,62 @@ def pass_profile(found: Findings) -> Section | None:
         return None
     all_names = found.names
     names = [all_names[cell] for cell in cells.index]
-    passes = pd.DataFrame(
+    counts = pd.DataFrame(
         {tier: [scores[cell, tier]["passes"] for cell in cells.index] for tier in planned}, index=names
     )
     passes_text = "; ".join(
         f"{name}: " + ", ".join(f"{tier} {line[tier]:g} of {count}" for tier, count in planned.items())
-        for name, line in zip(names, passes.to_dict("records"), strict=True)
+        for name, line in zip(names, counts.to_dict("records"), strict=True)
     )
     picture = Picture(
         "pass_profile",
         "Tasks passed, by tier, of those planned; best first.",
         f"Bars of passes by tier. {passes_text}.",
-        partial(figures.pass_profile, passes, planned),
+        partial(figures.pass_profile, counts, planned),
     )
     return Section("profile", "Passes by tier", [picture])
+
+
+def sources(found: Findings) -> Section | None:
+    """Show which sources the tasks come from, by tier (AgentMeter section 3.2), and passes by source."""
+    if "source" not in found.trials:  # imported by an earlier version
+        return None
+    split = composition(found.trials, "source")
+    if len(split) < 2:  # noqa: PLR2004 - one source is the dataset
+        return None
+    known = [tier for tier in found.scoring.tiers if tier in split]
+    split = split[[*known, *(tier for tier in split if tier not in known)]]
+    columns = [
+        Column("source", text=True),
+        *map(Column, split.columns),
+        Column("all", "tasks planned, of every tier"),
+    ]
+    counts = split.assign(all=split.sum(axis=1))
+    rows = [
+        [Value(str(name), str(name)), *(figure(count, ".0f") for count in line.values())]
+        for name, line in lines(counts).items()
+    ]
+    every = Table(f"Tasks of {len(split)} sources, by tier; {counts['all'].sum()} in all", columns, rows)
+    values = lines(passes_by(found.trials, found.scoring.attempts, "source"))
+    heads = [
+        Column(
+            f"{name} (of {total})",
+            "" if at else "tasks of the source that passed / planned; so for each source",
+        )
+        for at, (name, total) in enumerate(counts["all"].items())
+    ]
+    passed = [
+        [*about(cell, found), *(_passes_of(values.get((name, source))) for source in split.index)]
+        for name, cell in lines(found.cells).items()
+    ]
+    return Section("sources", "By source", [every, Table("Passes by source", [AGENT, MODEL, *heads], passed)])
+
+
+def _passes_of(part: Mapping[str, float] | None) -> Value:
+    """Return passes / planned tasks of a source; a dash for a cell that planned none."""
+    if part is None:
+        return Value("-")
+    return figure(part["pass_rate"])._replace(text=f"{passes(part['passes'])}/{part['planned']:g}")
 
 
 def budgets(found: Findings) -> Section | None:

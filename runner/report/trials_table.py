@@ -85,7 +85,7 @@ def _typed(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _row(planned: PlannedRow, record: TrialRecord | None, not_started: str | None) -> dict[str, Any]:
-    identity = planned.model_dump(exclude={"refused"}) | {"cell": planned.cell}
+    identity = planned.model_dump(exclude={"refused"}) | {"cell": planned.cell, "source": planned.source}
     if planned.refused:  # perhaps only since then: its measurements no longer count
         reason = f"refused: {planned.refused}"
         return identity | _unmeasured(reason, reason)

@@ -16,10 +16,12 @@ from metrics.profiles import (
     budget_curve,
     by_attempt,
     cache_view,
+    composition,
     effort_of_outcomes,
     over_attempts,
     pass_curve,
     pass_profile,
+    passes_by,
     tokens_across_agents,
 )
 from metrics.table import summary
@@ -48,6 +50,36 @@ def with_model(task: str, reward: float | None, tokens: int, **other: Any) -> di
     return trial(
         task, reward, tokens=tokens, **{"agent": "a", "model": "m", "cell": other.get("agent", "a"), **other}
     )
+
+
+def test_sources_by_tier_and_passes_by_source() -> None:
+    trials = table(
+        trial("easy-1", 1.0, source="s"),
+        trial("easy-2", 0.5, source="s"),
+        trial("hard-1", None, source="t"),
+        trial("easy-1", 1.0, source="s", cell="b"),
+    )
+    split = composition(trials, "source")
+    assert split.to_dict("index") == {"s": {"easy": 2, "hard": 0}, "t": {"easy": 0, "hard": 1}}
+    found = passes_by(trials, "mean", "source")
+    assert line(found, ("a", "s")).to_dict() == {
+        "planned": 2,
+        "passes": 1,
+        "pass_rate": 0.5,
+        "mean_reward": 0.75,
+    }
+    assert line(found, ("a", "t")).to_dict() == {"planned": 1, "passes": 0, "pass_rate": 0, "mean_reward": 0}
+    assert ("b", "t") not in found.index
+
+
+@LAW
+@given(ROWS)
+def test_tiers_as_strata_are_the_pass_profile(rows: list[Any]) -> None:
+    trials = trials_of(rows)
+    profile, found = pass_profile(trials, "mean"), passes_by(trials, "mean", "tier")
+    shared = ["planned", "passes", "pass_rate"]
+    pd.testing.assert_frame_equal(found[shared], profile[shared], check_dtype=False)
+    assert composition(trials, "tier").sum(axis=None) == trials["task"].nunique()
 
 
 def test_tokens_of_one_task_under_different_agents() -> None:

@@ -186,6 +186,8 @@ class TaskToml(Table):
     schema_version: Text = Field(default="1.4", validation_alias=AliasChoices("schema_version", "version"))
     """Any text, as in Harbor, and without effect: published tasks have 0.0, 1.0 or their own edition."""
     task: NameTable | None = None
+    source: Text = ""
+    """Benchmark that the task was taken from."""
     metadata: dict[str, Any] = {}
     environment: EnvironmentTable = EnvironmentTable()
     agent: AgentTable = AgentTable()
