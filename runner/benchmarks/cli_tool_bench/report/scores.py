@@ -36,11 +36,11 @@ ONLINE_NOTE = (
 _DIMENSIONS = {"tier": "tier", "language": "language", "category": "domain"}
 """Stratum of a task -> the paper's word for it."""
 _ENOUGH = 4
-"""Fewest references of different size for a LOESS line."""
+"""Smallest number of references of different size for a LOESS line."""
 
 
 def title(score: str) -> str:
-    """Return the name of a score for people."""
+    """Return the displayed name of a score."""
     return score.replace("_", " ")
 
 
