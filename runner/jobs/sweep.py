@@ -17,10 +17,11 @@ from runner.cli.config import to_yaml
 from runner.errors import ConfigError, TrackingError
 from runner.executors.desk import Desk
 from runner.files import write_atomically
-from runner.records import Prices, TrialRecord
+from runner.records import Prices
 from runner.sweeps import preflight, sweep_file
 from runner.sweeps.answers_in_reach import Reach
 from runner.sweeps.cells import Job, Settings, Sweep
+from runner.sweeps.grid import grid_of, held_of
 from runner.sweeps.plan import identity, make_plan
 from runner.sweeps.plan_text import plan_text
 from runner.sweeps.refusals import check_trials
@@ -31,10 +32,12 @@ from runner.terminal.escaping import Say, one_line, width, wrapped
 from runner.trials.scratch_folder import scratch_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
+    from runner.records import TrialRecord
     from runner.report.progress import Progress
     from runner.sweeps.plan import Plan
+    from runner.sweeps.record_index import Ended
 
 ALL_JUDGED, SOME_INVALID, CAPPED = 0, 4, 5
 """Exit codes of a sweep that ran to its end."""
@@ -62,7 +65,8 @@ class SweepJob(Job):
         _print_replaced(settings.folder, plan)
         _print_damaged(plan, store)
         finished = {trial.key for trial in plan.trials} - {trial.key for trial in plan.todo}
-        print(plan_text(plan, settings, list(store.load(sorted(finished)).values()), width()))
+        took = [ended.wall_seconds for ended in store.ended(finished).values()]
+        print(plan_text(plan, settings, took, width()))
         return ALL_JUDGED
 
     def carry_out(self, sweep: Sweep, store: Store, show: Say = print) -> int:
@@ -76,11 +80,11 @@ class SweepJob(Job):
                 _print(f"refused: {one_line(f'{task.dataset}/{task.name}: {task.refused}')}")
             _print_damaged(plan, store)
             plan, capped = _run(sweep, plan, store, stopping) if plan.todo else (plan, False)
-            records = store.load([trial.key for trial in plan.trials if not trial.task.refused])
-            show(_project(settings, records))
+            ended = store.ended(trial.key for trial in plan.trials if not trial.task.refused)
+            show(_project(settings, ended))
             if settings.record:
-                _write_cassette(settings.record, plan, store, records)
-        judged = sum(record.judged for record in records.values())
+                _write_cassette(settings.record, plan, store, ended)
+        judged = sum(each.judged for each in ended.values())
         if judged == len(plan.trials):
             return ALL_JUDGED
         return CAPPED if capped else SOME_INVALID
@@ -186,38 +190,40 @@ def _write_plan(sweep: Sweep, plan: Plan, not_started: dict[str, str] | None = N
     settings, models = sweep.settings, [cell.model for cell in sweep.cells]
     versions = {"assay": __version__, "python": platform.python_version()}
     file = SweepFile(
+        schema_version=sweep_file.GRIDS,
         name=settings.name,
         created=datetime.now(UTC),
-        planned=tuple(trial.row() for trial in plan.trials),
+        grid=grid_of(plan, sweep.cells),
         scoring=settings.scoring,
         prices={model.name: model.prices for model in models if model.prices != Prices()},
-        not_started=not_started or {},
+        held=held_of(((trial.key, trial.cell.name) for trial in plan.trials), not_started or {}),
         versions=versions | {name: version(name) for name in PACKAGES},
     )
     sweep_file.write(settings.folder, file)
     write_atomically(settings.folder / "config.yaml", to_yaml(sweep.composed).encode())
 
 
-def _write_cassette(folder: Path, plan: Plan, store: Store, records: dict[str, TrialRecord]) -> None:
+def _write_cassette(folder: Path, plan: Plan, store: Store, ended: Mapping[str, Ended]) -> None:
     """Write the calls of all finished trials, those of earlier runs too, from their ledgers into a cassette."""
     from runner.gateway.cassette import tape, write_tape  # noqa: PLC0415 - loads the gateway's libraries
 
     for trial in plan.trials:
-        if trial.key in records and records[trial.key].status.finished:
+        if trial.key in ended and ended[trial.key].finished:
             path = tape(folder, trial.cell.name, trial.task.name, trial.attempt)
             write_tape(store.folder(trial.key), path)
     print(f"Recorded in {folder}; replay with model=cassette model.path={folder}")
 
 
-def _project(settings: Settings, records: dict[str, TrialRecord]) -> str:
+def _project(settings: Settings, ended: Mapping[str, Ended]) -> str:
     """Return the leaderboard and the link to the tracked runs.
 
     Tables and tracked runs are written unless they are of these records already, which `projected.json` tells.
     """
     folder, stamp = settings.folder, settings.folder / "projected.json"
-    plan = sweep_file.read(folder).model_dump(mode="json", exclude={"created", "imported"})
-    ended = sorted((key, record.finished_at.isoformat()) for key, record in records.items())
-    state = hashlib.sha256(json.dumps([ended, plan, identity(settings.tracker)]).encode()).hexdigest()
+    plan = sweep_file.read(folder).as_json()
+    del plan["created"]
+    times = sorted((key, each.finished_at) for key, each in ended.items())
+    state = hashlib.sha256(json.dumps([times, plan, identity(settings.tracker)]).encode()).hexdigest()
     before = json.loads(stamp.read_text()) if stamp.exists() else {}
     if before.get("state") == state and "tracked" in before:
         text = before["text"]

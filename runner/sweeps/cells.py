@@ -62,7 +62,8 @@ class Cell(Record):
 
 def datasets_of(cells: Iterable[Cell]) -> list[Dataset]:
     """Return each dataset of these cells once. Two that lie in different folders are two datasets."""
-    return list({dataset_key(cell.dataset): cell.dataset for cell in cells}.values())
+    known = {id(cell.dataset): cell.dataset for cell in cells}
+    return list({dataset_key(dataset): dataset for dataset in known.values()}.values())
 
 
 def dataset_key(dataset: Dataset) -> str:
