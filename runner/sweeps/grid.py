@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
+
+from pydantic import Field, model_validator
 
 from runner.records import CELL_SEPARATOR, PlannedRow, Record
 from runner.sweeps.keys import TaskDigests, trial_keys
@@ -37,7 +39,7 @@ class GridCell(Record):
     budget: str
     scripted: bool
     replayed: bool
-    attempts: int
+    attempts: int = Field(ge=1)
     digest: str
     """What its trials share (`plan.cell_digest`)."""
     tasks: tuple[tuple[int, int], ...]
@@ -63,6 +65,15 @@ class Grid(Record):
     refusals: tuple[str, ...] = ()
     """Every reason why a trial is refused once."""
     cells: tuple[GridCell, ...]
+
+    @model_validator(mode="after")
+    def _has_what_cells_name(self) -> Self:
+        for cell in self.cells:
+            if any(not 0 <= first <= last < len(self.tasks) for first, last in cell.tasks):
+                raise ValueError(f"{cell.name} has tasks that the grid lacks")
+            if any(not 0 <= refusal < len(self.refusals) for refusal in cell.refused.values()):
+                raise ValueError(f"{cell.name} has refusals that the grid lacks")
+        return self
 
     def rows(self) -> Iterator[PlannedRow]:
         """Yield every planned trial, in the plan's order: by attempt, task and cell."""
@@ -176,6 +187,16 @@ def held_of(planned: Iterable[tuple[str, str]], reasons: Mapping[str, str]) -> t
             held[reason, cell].append(numbers[cell])
         numbers[cell] += 1
     return tuple(Held(reason=reason, cell=cell, trials=_folded(own)) for (reason, cell), own in held.items())
+
+
+def check_held(grid: Grid, held: Iterable[Held]) -> None:
+    """Raise `ValueError` for trials that the grid does not plan."""
+    trials = {
+        cell.name: cell.attempts * sum(last - first + 1 for first, last in cell.tasks) for cell in grid.cells
+    }
+    for each in held:
+        if any(not 0 <= first <= last < trials.get(each.cell, 0) for first, last in each.trials):
+            raise ValueError(f"the grid has fewer trials of {each.cell} than were held")
 
 
 def reasons_of(planned: Iterable[tuple[str, str]], held: Iterable[Held]) -> dict[str, str]:

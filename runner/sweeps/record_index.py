@@ -124,14 +124,14 @@ def _read(path: Path) -> dict[str, Line]:
 def _parsed(lines: list[bytes]) -> Iterable[Any]:
     try:
         return list(json.loads(b"[%b]" % b",".join(lines)))  # at once, which takes half the time
-    except ValueError:
+    except (ValueError, RecursionError):
         return _sound(lines)
 
 
 def _sound(lines: list[bytes]) -> Iterator[Any]:
     """Yield the lines that are JSON: one that was cut off by a crash is not."""
     for line in lines:
-        with suppress(ValueError):
+        with suppress(ValueError, RecursionError):
             yield json.loads(line)
 
 

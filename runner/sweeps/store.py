@@ -141,7 +141,7 @@ class Store:
                 try:
                     content = json.loads(path.read_bytes())
                     whole = isinstance(content, dict) and content.get("key", key) == key
-                except ValueError:
+                except (ValueError, RecursionError):
                     whole = False
                 if not whole:
                     found.append(path)

@@ -14,7 +14,7 @@ from runner.errors import ConfigError
 from runner.files import write_atomically
 from runner.records import PlannedRow, Prices, Record, Scoring
 from runner.records.base import first_fault
-from runner.sweeps.grid import Grid, Held, reasons_of
+from runner.sweeps.grid import Grid, Held, check_held, reasons_of
 from runner.terminal.suggestions import suggest
 
 NAME = "sweep.json"
@@ -63,7 +63,7 @@ class SweepFile(Record):
     """Scoring that was last asked for."""
     prices: dict[str, Prices] = {}
     """Model -> rates that its tokens are charged at. Models without prices are left out."""
-    told: dict[str, str] = Field(default={}, alias="not_started")
+    reasons: dict[str, str] = Field(default={}, alias="not_started")
     """Key of a trial -> why it was not started, in a file of version 1."""
     held: tuple[Held, ...] = ()
     """Trials that were not started, in a file of version 2."""
@@ -78,6 +78,8 @@ class SweepFile(Record):
             raise ValueError("it plans no trial")
         if (self.grid is not None) != (self.schema_version == GRIDS):
             raise ValueError("a plan is a grid from version 2 on")
+        if self.held and self.grid:
+            check_held(self.grid, self.held)
         return self
 
     @cached_property
@@ -89,7 +91,9 @@ class SweepFile(Record):
     def not_started(self) -> dict[str, str]:
         """Key of a trial -> why it was not started: its model's provider refused the trials before it."""
         return (
-            reasons_of(((row.key, row.cell) for row in self.planned), self.held) if self.held else self.told
+            reasons_of(((row.key, row.cell) for row in self.planned), self.held)
+            if self.held
+            else self.reasons
         )
 
     @property
@@ -101,7 +105,7 @@ class SweepFile(Record):
 
     def as_json(self) -> dict[str, Any]:
         """Return the content of the file."""
-        absent = {"listed", "told"} if self.grid else {"grid", "held"}
+        absent = {"listed", "reasons"} if self.grid else {"grid", "held"}
         if not self.imported:
             absent.add("imported")
         return self.model_dump(mode="json", exclude=absent, by_alias=True)
