@@ -1,4 +1,4 @@
-"""Plan and resume sweeps of 10,000 and of 100,000 trials, beside a program that only reads the files of their records."""
+"""Plan and resume sweeps of 10,000 and of 100,000 trials, beside a program that only reads their records' files."""
 
 from __future__ import annotations
 
