@@ -6,11 +6,11 @@ from runner.records import ApiName
 
 
 class InProcess:
-    """The part of `protocols.Agent` that concerns a program in the sandbox, for agents that bring none."""
+    """Base class for agents without a program in the sandbox: the answers to `protocols.Agent` about such a program."""
 
     @property
     def api(self) -> ApiName:
-        """The API of `Bench.ask`."""
+        """API that `Bench.ask` uses."""
         return "chat"
 
     @property

@@ -29,13 +29,13 @@ class Limits(NamedTuple):
     """Limits on the content of an archive."""
 
     members: int = 200_000
-    """Files, folders and links, including folders that are only implied."""
+    """Largest number of files, folders and links, including folders that are only implied."""
     size: int = 4 << 30
-    """Bytes of all files, unpacked."""
+    """Largest size of all files together, in unpacked bytes."""
     ratio: int = 200
     """Highest ratio of unpacked to packed size, for archives of more than `free` bytes."""
     free: int = 64 << 20
-    """Bytes, unpacked, up to which the ratio does not count."""
+    """Unpacked size, in bytes, up to which the ratio is not checked."""
 
 
 LIMITS = Limits()
@@ -131,7 +131,7 @@ def _check_names(members: dict[Place, Member]) -> None:
         if _has_controls(name):
             raise refusal(name, "has control characters in its path")
         if member.kind == "link" and not stays_inside(place, member.target):
-            raise refusal(name, f"is a link that leaves its place, to {member.target[:200]!r}")
+            raise refusal(name, f"is a link that leads outside, to {member.target[:200]!r}")
 
 
 def _has_controls(text: str) -> bool:

@@ -28,9 +28,9 @@ Counted = Sequence[tuple[PlannedTrial, int]]
 
 
 def plan_text(plan: Plan, settings: Settings, took: Sequence[float] = (), width: int = WIDTH) -> str:
-    """Return what would be run, in lines of this width; with `dry_run=full`, every trial, its key and every image.
+    """Return the plan as text of this width; with `dry_run=full`, also every trial with its key, and every image.
 
-    `took` are the wall seconds of finished trials, which say how long the others may take.
+    `took` are the wall seconds of finished trials, from which the duration of the others is estimated.
     """
     planned, todo = counted(plan.trials), counted(plan.todo)
     cells = len({trial.cell.name for trial, _ in planned})
@@ -85,7 +85,7 @@ def _missing_keys(planned: Counted) -> Iterator[str]:
 
 
 def _cells(planned: Counted, todo: Counted, width: int) -> str:
-    """Return a table with a row per cell: trials to do, finished and refused, and the most the former may cost."""
+    """Return a table with a row per cell: trials to do, finished and refused, and the highest cost of those to do."""
     waiting, every = _by_cell(todo), _by_cell(planned)
     refused = _by_cell((trial, number) for trial, number in planned if trial.task.refused)
     usd = {trial.cell.name: trial.most_usd for trial, _ in planned}
@@ -145,7 +145,7 @@ def _takes(todo: Counted, settings: Settings, took: Sequence[float]) -> Iterator
 
 
 def _cut(todo: Counted) -> Iterator[str]:
-    """Yield a line for each budget that gives tasks less time than they ask for."""
+    """Yield a line for each budget that gives tasks less time than they set themselves."""
     cut: dict[str, dict[str, PlannedTrial]] = {}
     for trial, _ in todo:
         if trial.is_cut:

@@ -41,7 +41,7 @@ from runner.records.trial_files import JUDGE_LEDGER, LEDGER, RECORD, SENT
 from runner.sweeps.record_index import Ended, FileState, RecordIndex
 
 _ASIDE = ("earlier", "superseded")
-"""Folders of tries that were moved aside."""
+"""Names of the folders that hold tries which were moved aside."""
 
 
 class Store:
@@ -88,7 +88,7 @@ class Store:
 
     @property
     def cache(self) -> Path:
-        """Folder that all trials share, which may not exist yet. Losing it costs money, but no result."""
+        """Folder that all trials share. It may not exist yet. Losing it costs money, but no results."""
         return self.outputs / "cache"
 
     def folder(self, key: str) -> Path:
@@ -227,11 +227,11 @@ def _unreadable(path: Path | str, error: OSError) -> OutputsError:
 
 
 class Spend(NamedTuple):
-    """Sum of a ledger's calls."""
+    """The spend of all calls of a ledger."""
 
     usage: Usage = Usage()
     cost_usd: float | None = 0.0
-    """None if the cost of any answered call, or of any call with known usage, is unknown."""
+    """Cost in USD; None if that of any answered call, or of any call with known usage, is unknown."""
     turns: int = 0
     """Number of answered calls."""
     lost: int = 0
@@ -244,7 +244,7 @@ def recorded_cost(call: ModelCall) -> float | None:
 
 
 def ledger_spend(ledger: Path, cost_of: Callable[[ModelCall], float | None] = recorded_cost) -> Spend:
-    """Return the sum of one ledger file, as its session counted it: answers that broke off count as far as they came.
+    """Return the spend in one ledger file as its session counted it. Answers that broke off count up to that point.
 
     A last line cut off by a crash is left out. The call under way then is one `lost`, and so is each unreadable line.
     `cost_of` may price the calls otherwise.
@@ -271,7 +271,7 @@ def ledger_spend(ledger: Path, cost_of: Callable[[ModelCall], float | None] = re
 
 
 def ledgers(folder: Path) -> list[Path]:
-    """Return the ledgers of all tries at the trial of this folder whose spend is counted: the spoiled ones first."""
+    """Return the ledgers of all tries in a trial's folder whose spend counts, those of spoiled tries first."""
     return [path for path in (*sorted(folder.glob(f"earlier/*/{LEDGER}")), folder / LEDGER) if path.exists()]
 
 
@@ -298,7 +298,7 @@ def _own_record(folder: Path) -> dict[str, Any]:
 
 
 def _retry(folder: Path) -> Retry:
-    """Return a spoiled try, from the files that it left."""
+    """Return a spoiled try's record, made from the files that the try left."""
     spend = ledger_spend(folder / LEDGER)
     reason = ErrorInfo(type="RunnerDied", message="The runner ended before this try did.")
     seconds = 0.0

@@ -34,13 +34,13 @@ class Imported(Record):
     mapping: dict[str, Any]
     """Meaning of the file's columns, words and units, as `report.foreign_trials.Mapping` has it."""
     rows: int
-    """Trials in the file."""
+    """Number of trials in the file."""
     unpriced: int
-    """Trials in the file whose cost is unknown."""
+    """Number of trials in the file whose cost is unknown."""
 
     @property
     def text(self) -> str:
-        """The origin in words."""
+        """The origin in words, for people."""
         return (
             f"{self.rows} trials from {self.file} (SHA-256 {self.digest[:12]}), not run here; "
             f"the cost of {self.unpriced} is unknown"
@@ -54,13 +54,13 @@ class SweepFile(Record):
     """2 for a sweep that was run here, whose plan is a `grid`; 1 for imports, and for earlier sweeps."""
     name: str
     created: datetime
-    """When the plan was last written."""
+    """Time at which the plan was last written."""
     listed: tuple[PlannedRow, ...] = Field(default=(), alias="planned")
     """Every planned trial, in a file of version 1. Empty for an import, whose table holds its plan."""
     grid: Grid | None = None
     """The planned trials as cells, tasks and attempts, in a file of version 2."""
     scoring: Scoring
-    """Scoring that was last asked for."""
+    """Scoring that was asked for last."""
     prices: dict[str, Prices] = {}
     """Model -> rates that its tokens are charged at. Models without prices are left out."""
     reasons: dict[str, str] = Field(default={}, alias="not_started")
@@ -70,7 +70,7 @@ class SweepFile(Record):
     versions: dict[str, str]
     """Package -> version: of Assay, of Python, and of what can change a result."""
     imported: Imported | None = None
-    """None: the trials were run here and have records."""
+    """Origin of imported trials; None if the trials were run here and have records."""
 
     @model_validator(mode="after")
     def _plans_something(self) -> Self:
@@ -98,7 +98,7 @@ class SweepFile(Record):
 
     @property
     def cells(self) -> frozenset[str]:
-        """Names of the cells that are planned."""
+        """Names of the planned cells."""
         if self.grid:
             return frozenset(cell.name for cell in self.grid.cells)
         return frozenset(row.cell for row in self.listed)
@@ -112,7 +112,7 @@ class SweepFile(Record):
 
 
 def exists(folder: Path) -> bool:
-    """Tell whether a folder is a sweep's."""
+    """Return whether a folder is that of a sweep."""
     return (folder / NAME).is_file()
 
 

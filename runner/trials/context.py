@@ -1,4 +1,4 @@
-"""Values that are passed on while trials run: one for all trials of a sweep, and one for each try at a trial."""
+"""The values that trials pass on while they run: one for all trials of a sweep, and one for each try at a trial."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Watcher(Protocol):
         """Note that the trial of this key enters a phase, named as in `PhaseSeconds`."""
 
     def making(self, key: str, how: str, image: str) -> AbstractContextManager[None]:
-        """Return the context in which an image of the trial is obtained; `how` is "building" or "pulling"."""
+        """Return the context in which an image of the trial is obtained. See `protocols.ImageProgress` for `how`."""
 
 
 class Unwatched:

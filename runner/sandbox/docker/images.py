@@ -1,4 +1,4 @@
-"""Images of tasks: local, pulled or built; once for all who ask at the same time."""
+"""Images of tasks: local, pulled or built. Callers that ask for the same image at the same time share one attempt."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from runner.records import Environment, Image
 from runner.sandbox.docker import base_image, engine
 from runner.sandbox.docker.engine_faults import ENGINE_FAULTS, engine_faults
 from runner.sandbox.docker.entrypoint import Entrypoint
+from runner.sandbox.docker.shared_images import SharedImages
 from runner.terminal.escaping import uncoloured
 
 REPOSITORY = "assay-task"
@@ -37,11 +38,11 @@ NAME_LENGTH = 60
 BASE_ARGUMENT = "assay-base"
 """Value of a build argument that stands for this machine's base image."""
 PULL_SECONDS = 30.0
-"""Longest silence of a registry, after which the image counts as impossible to pull."""
+"""Longest silence of a registry, in seconds, after which the image counts as impossible to pull."""
 LOG_LINES = 40
-"""Lines of a failed build's output in its error."""
+"""Number of lines of a failed build's output in its error."""
 PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
-"""Build arguments that the engine predefines: they reach a build's commands and stay in no image."""
+"""Build arguments that the engine predefines: they reach a build's commands, but are not stored in the image."""
 
 
 class ImageConfig(NamedTuple):
@@ -59,8 +60,10 @@ class ImageConfig(NamedTuple):
 class Images:
     """The images of one engine: finds, pulls and builds them."""
 
-    def __init__(self, api: APIClient) -> None:
+    def __init__(self, api: APIClient, registry: str | None = None) -> None:
+        """Share the images that are built through a registry, if one is named."""
         self._api = api
+        self.shared = SharedImages(api, registry, self._pull) if registry else None
         self._lock = Lock()
         self._found: dict[tuple[str | None, str], Future[Image]] = {}
         self._unpulled: dict[str, str] = {}
@@ -138,10 +141,14 @@ class Images:
         if context is None:
             raise ImageError(f"The task names no image, and there is no Dockerfile in {environment.context}.")
         tag = _tag(environment.name, digest)
-        found = self._local(tag)
-        if found is None:
+
+        def make() -> str:
+            if found := self._local(tag):
+                return found
             with progress("building"):
-                found = self._build(context, environment.build_timeout_seconds, arguments, tag)
+                return self._build(context, environment.build_timeout_seconds, arguments, tag)
+
+        found = self.shared.obtain(tag, make, progress) if self.shared else make()
         return Image(id=found, reference=tag, origin="built", note=note, seconds=time.monotonic() - began)
 
     def _inspect(self, reference: str) -> dict[str, Any]:
@@ -240,7 +247,7 @@ def _buildable(environment: Environment) -> Path | None:
 
 @contextmanager
 def _pack(context: Path) -> Iterator[IO[bytes]]:
-    """Yield the build context as a tar, without what `.dockerignore` excludes."""
+    """Yield the build context as a tar, without the files that `.dockerignore` excludes."""
     ignore = context / ".dockerignore"
     lines = ignore.read_text().splitlines() if ignore.is_file() else []
     exclude = [line.strip() for line in lines if line.strip() and not line.startswith("#")]

@@ -1,4 +1,4 @@
-"""Whether the classes of a schema cover those of a task that was written by hand."""
+"""Check whether the classes of a schema cover those of a task that was written by hand."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from runner.records.cases import Case
 
 
 def uncovered(cases: Iterable[Case], schema: Schema, classes: Sequence[CommandClass]) -> dict[str, list[str]]:
-    """Return hand-written class -> what its positive cases use and no derived class exercises; fully covered ones lack.
+    """Return hand-written class -> uncovered words of its positive cases. Classes that are fully covered are absent.
 
-    A subcommand is covered by any class of it, an option by a class of the same command that exercises it.
+    A subcommand is covered by any derived class of it, an option by a derived class of the same command that exercises
+    the option.
     """
     exercised = {(one.words[1:], name) for one in classes for name in one.exercised}
     commands = {one.words[1:] for one in classes}

@@ -1,4 +1,4 @@
-"""From a table of candidates to a balanced set of tasks: each candidate goes as far as it comes (section 2.1)."""
+"""Curate candidates: construct each as far as possible, then choose a balanced set of tasks (section 2.1)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Curation:
     say: Say
 
     def outcome(self, candidate: Candidate) -> Outcome:
-        """Take a candidate as far as it comes without a model: to a recipe, or to the task that lies there already.
+        """Take a candidate as far as possible without a model: to a recipe, or to its task if that exists already.
 
         Raises `ConfigError` and `EngineError` for failures that are not the candidate's.
         """
@@ -58,7 +58,7 @@ class Curation:
             self.filters.check(found)
             if found.category is None:  # before anything is installed
                 raise rejected(
-                    "candidate", "category: none is said; fill in the column with one of the nine domains."
+                    "candidate", "category: none is given; fill in the column with one of the nine domains."
                 )
             reached = "metadata"
             command = self._entry(found)
@@ -75,9 +75,9 @@ class Curation:
         return Outcome(name=candidate.name, reached=reviewed, task=folder.name)
 
     def _completed(self, candidate: Candidate) -> Candidate:
-        """Return the candidate with what the registry says where the table says nothing."""
+        """Return the candidate with the registry's values wherever the table has none."""
         if not candidate.version:
-            raise rejected("candidate", "version: none is said.")
+            raise rejected("candidate", "version: none is given.")
         package = self._package(candidate)
         language = LANGUAGES[candidate.source]
         said = {
@@ -119,7 +119,7 @@ class Curation:
 
 
 def finished(outcomes: Sequence[Outcome], path: Path, *, unreviewed: bool) -> list[Finished]:
-    """Return what is known of the tasks that may be chosen: the reviewed ones, or all if `unreviewed`."""
+    """Return the properties of the tasks that may be chosen: the reviewed tasks, or all if `unreviewed`."""
     stages: tuple[Stage, ...] = ("task", "reviewed") if unreviewed else ("reviewed",)
     tools = {
         one.task: read_toml(path / one.task / "task.toml", ToolTask)
@@ -139,7 +139,7 @@ def finished(outcomes: Sequence[Outcome], path: Path, *, unreviewed: bool) -> li
 
 
 def made_up_name(name: str) -> str:
-    """Return a name for a candidate's tool that says nothing about it: two words, always the same ones."""
+    """Return a neutral name for a candidate's tool: two words, always the same for the same candidate."""
     digest = hashlib.sha256(name.encode()).digest()
     one, other = WORDS[digest[0] % len(WORDS)], WORDS[digest[1] % len(WORDS)]
     return f"{one}{other}{digest[2] % 100:02}"
