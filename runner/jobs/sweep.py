@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import platform
@@ -17,12 +18,13 @@ from runner.cli.config import to_yaml
 from runner.errors import ConfigError, TrackingError
 from runner.executors.desk import Desk
 from runner.files import write_atomically
-from runner.records import Prices, SpendLimits, TrialRecord
+from runner.records import Prices, SpendLimits
 from runner.sweeps import preflight, sweep_file
 from runner.sweeps.answers_in_reach import Reach
 from runner.sweeps.cells import Job, Settings, Sweep
+from runner.sweeps.grid import grid_of, held_of
 from runner.sweeps.live_file import LiveFile
-from runner.sweeps.plan import identity, make_plan
+from runner.sweeps.plan import counted, identity, make_plan
 from runner.sweeps.plan_text import plan_text
 from runner.sweeps.refusals import check_trials
 from runner.sweeps.stopping import Stopping
@@ -32,13 +34,17 @@ from runner.terminal.escaping import Say, one_line, width, wrapped
 from runner.trials.scratch_folder import scratch_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
+    from runner.records import TrialRecord
     from runner.report.progress import Progress
     from runner.sweeps.plan import Plan
+    from runner.sweeps.record_index import Ended
 
 ALL_JUDGED, SOME_INVALID, CAPPED = 0, 4, 5
 """Exit codes of a sweep that ran to its end."""
+MANY = 10_000
+"""Trials from which on a plan is exempt from garbage collection, which visits every object and stops all threads."""
 STAMP = "projected.json"
 """File of a sweep's folder that says of which records its tables and tracked runs are."""
 PACKAGES = ("hydra-core", "litellm", "docker", "mlflow")
@@ -65,7 +71,8 @@ class SweepJob(Job):
         _print_replaced(settings.folder, plan)
         _print_damaged(plan, store)
         finished = {trial.key for trial in plan.trials} - {trial.key for trial in plan.todo}
-        print(plan_text(plan, settings, list(store.load(sorted(finished)).values()), width()))
+        took = [ended.wall_seconds for ended in store.ended(finished).values()]
+        print(plan_text(plan, settings, took, width()))
         return ALL_JUDGED
 
     def carry_out(self, sweep: Sweep, store: Store, show: Say = print) -> int:
@@ -80,11 +87,11 @@ class SweepJob(Job):
             _print_damaged(plan, store)
             with LiveFile(settings.folder) if plan.todo else nullcontext() as live:
                 plan, capped = _run(sweep, plan, store, stopping, live) if live else (plan, False)
-                records = store.load([trial.key for trial in plan.trials if not trial.task.refused])
-                show(_project(settings, records))
+                ended = store.ended(trial.key for trial in plan.trials if not trial.task.refused)
+                show(_project(settings, ended))
                 if settings.record:
-                    _write_cassette(settings.record, plan, store, records)
-        judged = sum(record.judged for record in records.values())
+                    _write_cassette(settings.record, plan, store, ended)
+        judged = sum(each.judged for each in ended.values())
         if judged == len(plan.trials):
             return ALL_JUDGED
         return CAPPED if capped else SOME_INVALID
@@ -93,8 +100,14 @@ class SweepJob(Job):
 def _plan(sweep: Sweep, store: Store) -> Plan:
     """Plan the trials. Raises `ConfigError` if they could not be run, or not be scored, as they are configured."""
     settings = sweep.settings
-    plan = make_plan(sweep.cells, settings.sandbox, (lambda _: ()) if settings.fresh else store.finished)
-    plan = Reach(store.cache).apply(plan)
+    gc.disable()  # with it, 100,000 trials take a second longer
+    try:
+        plan = make_plan(sweep.cells, settings.sandbox, (lambda _: ()) if settings.fresh else store.finished)
+        plan = Reach(store.cache).apply(plan)
+        if len(plan.trials) >= MANY:
+            gc.freeze()
+    finally:
+        gc.enable()
     labels = settings.scoring.labels
     if labels and (unknown := {trial.task.name for trial in plan.trials} - labels.keys()):
         raise ConfigError(f"scoring.tiers: {', '.join(sorted(unknown))}: no tier in the tiers file.")
@@ -183,12 +196,13 @@ def _run(sweep: Sweep, plan: Plan, store: Store, stopping: Stopping, live: LiveF
 
 def _described(desk: Desk, progress: Progress) -> Callable[[], dict[str, Any]]:
     """Return the function that describes the sweep for `live.json`."""
-    limits = {
-        trial.key: SpendLimits(
+    shared = {  # by attempts at one task
+        (id(trial.cell), id(trial.task)): SpendLimits(
             **trial.cell.budget.model_dump(exclude={"name", "wall_seconds"}), wall_seconds=trial.seconds
         )
-        for trial in desk.plan.trials
+        for trial, _ in counted(desk.plan.todo)
     }
+    limits = {trial.key: shared[id(trial.cell), id(trial.task)] for trial in desk.plan.todo}
     return lambda: {
         "doing": progress.doing_now,
         "total": progress.total,
@@ -217,38 +231,40 @@ def _write_plan(sweep: Sweep, plan: Plan, not_started: dict[str, str] | None = N
     settings, models = sweep.settings, [cell.model for cell in sweep.cells]
     versions = {"assay": __version__, "python": platform.python_version()}
     file = SweepFile(
+        schema_version=sweep_file.GRIDS,
         name=settings.name,
         created=datetime.now(UTC),
-        planned=tuple(trial.row() for trial in plan.trials),
+        grid=grid_of(plan, sweep.cells),
         scoring=settings.scoring,
         prices={model.name: model.prices for model in models if model.prices != Prices()},
-        not_started=not_started or {},
+        held=held_of(((trial.key, trial.cell.name) for trial in plan.trials), not_started or {}),
         versions=versions | {name: version(name) for name in PACKAGES},
     )
     sweep_file.write(settings.folder, file)
     write_atomically(settings.folder / "config.yaml", to_yaml(sweep.composed).encode())
 
 
-def _write_cassette(folder: Path, plan: Plan, store: Store, records: dict[str, TrialRecord]) -> None:
+def _write_cassette(folder: Path, plan: Plan, store: Store, ended: Mapping[str, Ended]) -> None:
     """Write the calls of all finished trials, those of earlier runs too, from their ledgers into a cassette."""
     from runner.gateway.cassette import tape, write_tape  # noqa: PLC0415 - loads the gateway's libraries
 
     for trial in plan.trials:
-        if trial.key in records and records[trial.key].status.finished:
+        if trial.key in ended and ended[trial.key].finished:
             path = tape(folder, trial.cell.name, trial.task.name, trial.attempt)
             write_tape(store.folder(trial.key), path)
     print(f"Recorded in {folder}; replay with model=cassette model.path={folder}")
 
 
-def _project(settings: Settings, records: dict[str, TrialRecord]) -> str:
+def _project(settings: Settings, ended: Mapping[str, Ended]) -> str:
     """Return the leaderboard and the link to the tracked runs.
 
     Tables and tracked runs are written unless they are of these records already, which `projected.json` tells.
     """
     folder, stamp = settings.folder, settings.folder / STAMP
-    plan = sweep_file.read(folder).model_dump(mode="json", exclude={"created", "imported"})
-    ended = sorted((key, record.finished_at.isoformat()) for key, record in records.items())
-    state = hashlib.sha256(json.dumps([ended, plan, identity(settings.tracker)]).encode()).hexdigest()
+    plan = sweep_file.read(folder).as_json()
+    del plan["created"]
+    times = sorted((key, each.finished_at) for key, each in ended.items())
+    state = hashlib.sha256(json.dumps([times, plan, identity(settings.tracker)]).encode()).hexdigest()
     before = json.loads(stamp.read_text()) if stamp.exists() else {}
     if before.get("state") == state and "tracked" in before:
         text = before["text"]

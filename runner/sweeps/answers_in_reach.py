@@ -93,7 +93,18 @@ class Reach:
 
     def apply(self, plan: Plan) -> Plan:
         """Return the plan with the trials refused, or flagged, whose answer lies in reach as far as is known."""
-        trials = tuple(self._judged(trial) for trial in plan.trials)
+        if not any(map(_concerned, plan.trials)):
+            return plan
+        known: dict[tuple[int, int], Task] = {}
+
+        def judged(trial: PlannedTrial) -> PlannedTrial:
+            pair = id(trial.cell), id(trial.task)  # attempts share both objects, and go on sharing them
+            if pair not in known:
+                known[pair] = self._judged(trial)
+            task = known[pair]
+            return trial if task is trial.task else trial.model_copy(update={"task": task})
+
+        trials = tuple(map(judged, plan.trials))
         left = {trial.key: trial for trial in trials if not trial.task.refused}
         return Plan(trials=trials, todo=tuple(left[trial.key] for trial in plan.todo if trial.key in left))
 
@@ -145,9 +156,10 @@ class Reach:
         self._folder.mkdir(parents=True, exist_ok=True)
         write_atomically(self._place(part), after.model_dump_json(indent=1).encode())
 
-    def _judged(self, trial: PlannedTrial) -> PlannedTrial:
+    def _judged(self, trial: PlannedTrial) -> Task:
+        """Return the task of a trial, refused or flagged if its answer lies in reach."""
         if not _concerned(trial) or not (why := self._why(trial)):
-            return trial
+            return trial.task
         answer = _answer(trial.task)
         if answer.tolerated:
             update: dict[str, object] = {"flags": (*trial.task.flags, FLAG)}
@@ -156,7 +168,7 @@ class Reach:
                 "refused": f"its answer lies in reach of {trial.cell.agent.name}: {why}. Choose another agent or task; "
                 "dataset.answers_in_reach=flag runs it and flags the trial."
             }
-        return trial.model_copy(update={"task": trial.task.model_copy(update=update)})
+        return trial.task.model_copy(update=update)
 
     def _why(self, trial: PlannedTrial) -> str:
         """Return where the answer of a trial lies, in words; empty if it is in no known place."""

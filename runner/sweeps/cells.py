@@ -62,7 +62,8 @@ class Cell(Record):
 
 def datasets_of(cells: Iterable[Cell]) -> list[Dataset]:
     """Return each dataset of these cells once. Datasets that differ only in their folder count as different."""
-    return list({dataset_key(cell.dataset): cell.dataset for cell in cells}.values())
+    known = {id(cell.dataset): cell.dataset for cell in cells}
+    return list({dataset_key(dataset): dataset for dataset in known.values()}.values())
 
 
 def dataset_key(dataset: Dataset) -> str:

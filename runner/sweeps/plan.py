@@ -8,14 +8,16 @@ moving `outputs/`, adding a cell or changing α never runs a trial twice.
 from __future__ import annotations
 
 import hashlib
-import json
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runner.records import PlannedRow, Record, Task
 from runner.sweeps.cells import Cell, dataset_key
+from runner.sweeps.keys import TaskDigests, digest_of, trial_keys
 
 if TYPE_CHECKING:
     from runner.protocols import Configured, SandboxProvider
@@ -31,6 +33,8 @@ class PlannedTrial(Record):
     cell: Cell
     task: Task
     attempt: int
+    configured: str = ""
+    """Digest of its cell (`cell_digest`), from which the key is made."""
     memory_mb: int | None = None
     """MiB that the rollout's sandbox may use; None for no limit."""
     memory_raised: bool = False
@@ -43,13 +47,18 @@ class PlannedTrial(Record):
         return f"{self.cell.agent.name} · {self.cell.model.name} · {self.task.name}{attempt}"
 
     @property
+    def keeps_its_limit(self) -> bool:
+        """Whether the task's time limit holds although the budget's is shorter."""
+        return _keeps_its_limit(self.cell, self.task)
+
+    @property
     def seconds(self) -> float | None:
         """Time limit of the rollout in seconds: the smaller of the task's and the budget's; None if both set none.
 
         An agent without a model has the task's limit, because it measures the task and spends no budget.
         """
         own, budget = self.task.agent_timeout_seconds, self.cell.budget.wall_seconds
-        if _keeps_its_limit(self.cell, self.task):
+        if self.keeps_its_limit:
             return own
         return min((limit for limit in (own, budget) if limit is not None), default=None)
 
@@ -109,7 +118,7 @@ class Plan(Record):
     @property
     def refused(self) -> tuple[Task, ...]:
         """Tasks that cannot run here, each once per reason, since some are refused only to certain agents."""
-        refused = (trial.task for trial in self.trials if trial.task.refused)
+        refused = (trial.task for trial, _ in counted(self.trials) if trial.task.refused)
         return tuple({(task.dataset, task.name, task.refused): task for task in refused}.values())
 
     def most_usd(self, *, nominal: bool) -> float | None:
@@ -119,8 +128,23 @@ class Plan(Record):
         A retry after an infrastructure failure may spend its trial's budget once more. With `nominal`, the sum is over
         what scripts and recordings would charge, instead of over what is paid.
         """
-        limits = [trial.nominal_usd if nominal else trial.most_usd for trial in self.todo]
-        return None if None in limits else sum(limit for limit in limits if limit is not None)
+        limits = [
+            (trial.nominal_usd if nominal else trial.most_usd, number) for trial, number in counted(self.todo)
+        ]
+        if any(limit is None for limit, _ in limits):
+            return None
+        return sum(limit * number for limit, number in limits if limit is not None)
+
+
+def counted(trials: Iterable[PlannedTrial]) -> list[tuple[PlannedTrial, int]]:
+    """Return one trial of each cell at each task, in their order, and how many of these trials are such attempts."""
+    first: dict[tuple[int, int], PlannedTrial] = {}
+    counts: Counter[tuple[int, int]] = Counter()
+    for trial in trials:
+        pair = id(trial.cell), id(trial.task)  # attempts share both objects
+        first.setdefault(pair, trial)
+        counts[pair] += 1
+    return [(trial, counts[pair]) for pair, trial in first.items()]
 
 
 def make_plan(
@@ -131,23 +155,24 @@ def make_plan(
     `finished` returns which of the keys belong to trials that need not run again.
     """
     tasks: dict[str, tuple[Task, ...]] = {}
-    trials = []
+    order: dict[tuple[str, str], int] = {}
+    pairs: list[tuple[int, list[PlannedTrial]]] = []
     for cell in cells:
         dataset = dataset_key(cell.dataset)
         if dataset not in tasks:
             tasks[dataset] = tuple(cell.dataset.tasks())
         configured = cell_digest(cell, sandbox)
-        trials += [
-            plan_trial(cell, task, attempt, configured, sandbox.memory_of(task.environment))
-            for task in tasks[dataset]
-            for attempt in range(1, cell.attempts + 1)
-        ]
-    order = {name: n for n, name in enumerate(dict.fromkeys((t.task.dataset, t.task.name) for t in trials))}
-    trials.sort(key=lambda t: (t.attempt, order[t.task.dataset, t.task.name]))
-    done = set(finished([t.key for t in trials]))
-    return Plan(
-        trials=tuple(trials), todo=tuple(t for t in trials if not t.task.refused and t.key not in done)
+        for task in tasks[dataset]:
+            place = order.setdefault((task.dataset, task.name), len(order))
+            limit = sandbox.memory_of(task.environment)
+            pairs.append((place, _attempts(cell, task, range(1, cell.attempts + 1), configured, limit)))
+    pairs.sort(key=itemgetter(0))
+    most = max((len(attempts) for _, attempts in pairs), default=0)
+    trials = tuple(
+        attempts[number] for number in range(most) for _, attempts in pairs if number < len(attempts)
     )
+    done = set(finished([trial.key for trial in trials]))
+    return Plan(trials=trials, todo=tuple(t for t in trials if not t.task.refused and t.key not in done))
 
 
 def plan_trial(cell: Cell, task: Task, attempt: int, configured: str, limit: int | None) -> PlannedTrial:
@@ -155,28 +180,35 @@ def plan_trial(cell: Cell, task: Task, attempt: int, configured: str, limit: int
 
     Only the rollout gets memory that the agent needs beyond this limit: all work is judged under the task's limit.
     """
+    return _attempts(cell, task, [attempt], configured, limit)[0]
+
+
+def _attempts(
+    cell: Cell, task: Task, numbers: Sequence[int], configured: str, limit: int | None
+) -> list[PlannedTrial]:
+    """Plan attempts of a cell at a task; what they share is made once."""
     need = cell.agent.memory_mb
     raised = need if need is not None and limit is not None and need > limit else None
-    return PlannedTrial(
-        key=trial_key(
-            configured,
-            task,
-            attempt,
-            own_limit=_keeps_its_limit(cell, task),
-            raised_memory_mb=raised,
-        ),
-        cell=cell,
-        task=task,
-        attempt=attempt,
-        memory_mb=raised or limit,
-        memory_raised=raised is not None,
-    )
+    own_limit = _keeps_its_limit(cell, task)
+    keys = trial_keys(configured, TaskDigests.of(task), numbers, own_limit=own_limit, raised_memory_mb=raised)
+    return [
+        PlannedTrial(
+            key=key,
+            cell=cell,
+            task=task,
+            attempt=number,
+            configured=configured,
+            memory_mb=raised or limit,
+            memory_raised=raised is not None,
+        )
+        for key, number in zip(keys, numbers, strict=True)
+    ]
 
 
 def cell_digest(cell: Cell, sandbox: Configured) -> str:
     """Return the digest of everything that a cell's trials share: agent, model, budget, sandbox, and pass threshold."""
     parts = [identity(part) for part in (cell.agent, cell.model, cell.budget, sandbox)]
-    return _digest([SEMANTICS, *parts, cell.dataset.pass_threshold])
+    return digest_of([SEMANTICS, *parts, cell.dataset.pass_threshold])
 
 
 def trial_key(
@@ -187,13 +219,10 @@ def trial_key(
     `own_limit` says that the task's time limit holds although the budget's is shorter. `raised_memory_mb` is the
     memory, in MiB, that the agent gets in place of the task's lower limit.
     """
-    judge = task.verifier.environment.digest if task.verifier.environment else None
-    parts: list[Any] = [cell, task.digest, task.environment.digest, judge, attempt]
-    if own_limit:
-        parts.append("own_limit")
-    if raised_memory_mb is not None:
-        parts.append({"memory_mb": raised_memory_mb})
-    return _digest(parts)[:32]
+    (key,) = trial_keys(
+        cell, TaskDigests.of(task), [attempt], own_limit=own_limit, raised_memory_mb=raised_memory_mb
+    )
+    return key
 
 
 def _keeps_its_limit(cell: Cell, task: Task) -> bool:
@@ -213,7 +242,7 @@ def identity(configured: Configured) -> str:
     name = f"{kind.__module__}.{kind.__qualname__}"
     if kind.__module__.startswith("runner."):
         name = vars(kind).get("key_name", name)
-    return _digest({"class": name, "fields": _by_content(configured.model_dump())})
+    return digest_of({"class": name, "fields": _by_content(configured.model_dump())})
 
 
 def _by_content(value: Any) -> Any:
@@ -229,7 +258,3 @@ def _by_content(value: Any) -> Any:
 @cache
 def _file_digest(path: Path, _mtime: int) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _digest(value: Any) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()

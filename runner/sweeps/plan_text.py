@@ -3,58 +3,60 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from runner.records import SpendLimits
 from runner.sweeps import preflight
+from runner.sweeps.plan import PlannedTrial, counted
 from runner.sweeps.refusals import absent_keys
 from runner.terminal.escaping import WIDTH, one_line
 from runner.terminal.tables import Column, paragraph, table
 
 if TYPE_CHECKING:
-    from runner.records import Scoring, TrialRecord
+    from runner.records import Scoring
     from runner.sweeps.cells import Settings
-    from runner.sweeps.plan import Plan, PlannedTrial
+    from runner.sweeps.plan import Plan
 
 _COLUMNS = (
     Column("cell", is_name=True),
     *map(Column, ("to do", "finished", "refused", "most USD")),
 )
 _NO_LIMIT = "without limit"
+Counted = Sequence[tuple[PlannedTrial, int]]
+"""Trials of a cell at a task, and their number (`plan.counted`)."""
 
 
-def plan_text(
-    plan: Plan, settings: Settings, finished: Sequence[TrialRecord] = (), width: int = WIDTH
-) -> str:
+def plan_text(plan: Plan, settings: Settings, took: Sequence[float] = (), width: int = WIDTH) -> str:
     """Return the plan as text of this width; with `dry_run=full`, also every trial with its key, and every image.
 
-    `finished` are the records of trials that ended, from which the duration of the others is estimated.
+    `took` are the wall seconds of finished trials, from which the duration of the others is estimated.
     """
-    cells = len({trial.cell.name for trial in plan.trials})
+    planned, todo = counted(plan.trials), counted(plan.todo)
+    cells = len({trial.cell.name for trial, _ in planned})
     done = len(plan.trials) - len(plan.todo) - sum(trial.task.refused is not None for trial in plan.trials)
     before = [
         f"{cells} cells, {len(plan.trials)} trials planned: {done} finished, {len(plan.todo)} to do.",
         *_price(plan, settings.sweep_budget),
         *(preflight.plan_lines(preflight.routes(plan.todo)) if settings.gateway.preflight else ()),
-        *_missing_keys(plan),
+        *_missing_keys(planned),
     ]
     after = [
-        *_tiers(plan, settings.scoring),
-        *_takes(plan, settings, finished),
-        *_cut(plan),
-        *_memory(plan),
-        *_images(plan),
+        *_tiers(planned, settings.scoring),
+        *_takes(todo, settings, took),
+        *_cut(todo),
+        *_memory(planned),
+        *_images(todo),
         *(f"  refused: {task.name}: {task.refused}" for task in plan.refused),
     ]
-    flagged = {trial.task.name: trial.task.flags for trial in plan.trials if trial.task.flags}
+    flagged = {trial.task.name: trial.task.flags for trial, _ in planned if trial.task.flags}
     after += [f"  flagged: {name}: {', '.join(flags)}" for name, flags in flagged.items()]
     if settings.dry_run == "full":
         after += ["", "Trials:", *(f"  {trial.key[:12]}  {trial.name}" for trial in plan.todo)]
-        after += ["", "Images:", *(f"  {name}" for name in sorted(set(map(_image, plan.todo))))]
+        after += ["", "Images:", *(f"  {name}" for name in sorted({_image(trial) for trial, _ in todo}))]
     elif plan.todo:
         after += ["", "dry_run=full lists each trial with its key, and each image."]
-    return "\n".join([*_fitted(before, width), "", _cells(plan, width), "", *_fitted(after, width)])
+    return "\n".join([*_fitted(before, width), "", _cells(planned, todo, width), "", *_fitted(after, width)])
 
 
 def _fitted(lines: Sequence[str], width: int) -> Iterator[str]:
@@ -76,32 +78,39 @@ def _price(plan: Plan, cap: SpendLimits) -> Iterator[str]:
         yield f"Scripted and replayed models: up to {nominal:.2f} nominal USD, charged to nobody."
 
 
-def _missing_keys(plan: Plan) -> Iterator[str]:
+def _missing_keys(planned: Counted) -> Iterator[str]:
     """Yield a line for each variable of an API key that the run needs and that is not set."""
-    for variable, names in absent_keys(trial.cell for trial in plan.trials).items():
+    for variable, names in absent_keys(trial.cell for trial, _ in planned).items():
         yield f"Not set: {variable}, the API key of {', '.join(names)}. No trial starts without it."
 
 
-def _cells(plan: Plan, width: int) -> str:
+def _cells(planned: Counted, todo: Counted, width: int) -> str:
     """Return a table with a row per cell: trials to do, finished and refused, and the highest cost of those to do."""
-    todo = Counter(trial.cell.name for trial in plan.todo)
-    planned = Counter(trial.cell.name for trial in plan.trials)
-    refused = Counter(trial.cell.name for trial in plan.trials if trial.task.refused)
-    usd = {trial.cell.name: trial.most_usd for trial in plan.trials}
+    waiting, every = _by_cell(todo), _by_cell(planned)
+    refused = _by_cell((trial, number) for trial, number in planned if trial.task.refused)
+    usd = {trial.cell.name: trial.most_usd for trial, _ in planned}
     rows = []
-    for name, count in planned.items():
-        left, one = todo[name], usd[name]
+    for name, count in every.items():
+        left, one = waiting[name], usd[name]
         price = "0.00" if not left else _NO_LIMIT if one is None else f"{left * one:.2f}"
         rows.append((one_line(name), str(left), str(count - left - refused[name]), str(refused[name]), price))
     return table(_COLUMNS, rows, width).text
 
 
-def _tiers(plan: Plan, scoring: Scoring) -> Iterator[str]:
+def _by_cell(trials: Iterable[tuple[PlannedTrial, int]]) -> Counter[str]:
+    """Return the number of trials by the name of their cell."""
+    counts: Counter[str] = Counter()
+    for trial, number in trials:
+        counts[trial.cell.name] += number
+    return counts
+
+
+def _tiers(planned: Counted, scoring: Scoring) -> Iterator[str]:
     """Yield the number of tasks in each tier of each dataset, in the scoring's order."""
     labels, order = scoring.labels, list(scoring.tiers)
     tasks = {
         (trial.cell.dataset.name, trial.task.name): labels.get(trial.task.name, trial.task.tier)
-        for trial in plan.trials
+        for trial, _ in planned
     }
     for dataset in dict.fromkeys(name for name, _ in tasks):
         counts = Counter(tier for (name, _), tier in tasks.items() if name == dataset)
@@ -110,34 +119,35 @@ def _tiers(plan: Plan, scoring: Scoring) -> Iterator[str]:
         yield f"{dataset}: {counts.total()} tasks ({tiers})"
 
 
-def _takes(plan: Plan, settings: Settings, finished: Sequence[TrialRecord]) -> Iterator[str]:
+def _takes(todo: Counted, settings: Settings, took: Sequence[float]) -> Iterator[str]:
     """Yield the time and the disk that the limits allow, and the time that finished trials suggest."""
-    if not plan.todo:
+    if not todo:
         return
-    workers = settings.executor.at_once
-    limits = [trial.seconds for trial in plan.todo]
-    known = sum(limit for limit in limits if limit is not None)
-    most = f"rollouts at most {_hours(known / workers)}" if None not in limits else f"rollouts {_NO_LIMIT}"
+    workers, trials = settings.executor.at_once, sum(number for _, number in todo)
+    limits = [(trial.seconds, number) for trial, number in todo]
+    known = sum(limit * number for limit, number in limits if limit is not None)
+    unlimited = any(limit is None for limit, _ in limits)
+    most = f"rollouts {_NO_LIMIT}" if unlimited else f"rollouts at most {_hours(known / workers)}"
     before = ""
-    if finished:
-        mean = sum(record.wall_seconds for record in finished) / len(finished)
-        before = f"; if each takes what the {len(finished)} finished ones did: {_hours(mean * len(limits) / workers)}"
+    if took:
+        mean = sum(took) / len(took)
+        before = f"; if each takes what the {len(took)} finished ones did: {_hours(mean * trials / workers)}"
     yield f"Time, {workers} trials at once: {most}{before}."
     own = settings.sandbox.model_dump()
-    disk = max(trial.task.environment.storage_mb or own.get("disk_mb") or 0 for trial in plan.todo)
+    disk = max(trial.task.environment.storage_mb or own.get("disk_mb") or 0 for trial, _ in todo)
     workspace = own.get("workspace_mb")
     if disk and workspace:
-        at_work, afterwards = workers * disk / 1000, len(plan.todo) * workspace / 1000
+        at_work, afterwards = workers * disk / 1000, trials * workspace / 1000
         yield (
             f"Disk, at most: {at_work:.1f} GB in sandboxes at work, {afterwards:.1f} GB of workspaces kept; images "
             "beside that."
         )
 
 
-def _cut(plan: Plan) -> Iterator[str]:
+def _cut(todo: Counted) -> Iterator[str]:
     """Yield a line for each budget that gives tasks less time than they set themselves."""
     cut: dict[str, dict[str, PlannedTrial]] = {}
-    for trial in plan.todo:
+    for trial, _ in todo:
         if trial.is_cut:
             cut.setdefault(trial.cell.budget.name, {})[trial.task.name] = trial
     for budget, trials in cut.items():
@@ -150,13 +160,12 @@ def _cut(plan: Plan) -> Iterator[str]:
         )
 
 
-def _memory(plan: Plan) -> Iterator[str]:
+def _memory(planned: Counted) -> Iterator[str]:
     """Yield a line for each agent that gets more memory than its tasks allow."""
-    raised = Counter(
-        (trial.cell.agent.name, trial.cell.dataset.name, trial.memory_mb)
-        for trial in plan.trials
-        if trial.memory_raised
-    )
+    raised: Counter[tuple[str, str, int | None]] = Counter()
+    for trial, number in planned:
+        if trial.memory_raised:
+            raised[trial.cell.agent.name, trial.cell.dataset.name, trial.memory_mb] += number
     for (agent, dataset, memory_mb), count in raised.items():
         yield (
             f"Memory: {agent} needs {memory_mb} MiB (agent.memory_mb) and gets it in {count} trials of {dataset}, "
@@ -169,8 +178,8 @@ def _hours(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60:02} min" if minutes >= 60 else f"{max(minutes, 1)} min"  # noqa: PLR2004
 
 
-def _images(plan: Plan) -> Iterator[str]:
-    images = set(map(_image, plan.todo))
+def _images(todo: Counted) -> Iterator[str]:
+    images = {_image(trial) for trial, _ in todo}
     pulled = sum(name.startswith("pull") for name in images)
     yield f"Images: {pulled} to find or pull, {len(images) - pulled} to find or build."
 

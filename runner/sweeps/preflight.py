@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from runner.errors import ConfigError
 from runner.records import PREFLIGHT_SMALLEST, ApiName, Model
+from runner.sweeps.plan import counted
 from runner.terminal.escaping import Say, one_line
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class Route(NamedTuple):
 def routes(trials: Iterable[PlannedTrial]) -> list[Route]:
     """Return each pair of a provider's model and an API once; judges are asked by chat."""
     found: dict[tuple[str, str], Route] = {}
-    for trial in trials:
+    for trial, _ in counted(trials):
         cell, judge = trial.cell, trial.cell.dataset.verifier.judge
         asked = [Route(cell.model, cell.agent.api)] if cell.agent.uses_model else []
         asked += [Route(judge.model, "chat")] if judge else []

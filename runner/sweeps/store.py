@@ -13,6 +13,7 @@
     │   ├── again/                     output of a second verdict's tests, if one was asked for
     │   ├── earlier/<n>/               tries that our side spoiled: same files; their spend is counted
     │   └── superseded/<n>/            finished trials replaced by `fresh=true`; their spend is not counted
+    ├── .index/                        what records say, for resuming; may be deleted (`record_index`)
     ├── cache/                         what agents in our process share
     └── <sweep>/                       plan, projections and report of one command
         └── live.json                  what a running sweep does now, for `job=watch`
@@ -29,7 +30,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from threading import Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
@@ -39,6 +40,7 @@ from runner.locks import exclusive, held
 from runner.records import ErrorInfo, ModelCall, Retry, TrialRecord, Usage
 from runner.records.base import first_fault
 from runner.records.trial_files import JUDGE_LEDGER, LEDGER, RECORD, SENT
+from runner.sweeps.record_index import Ended, FileState, RecordIndex
 
 LOOKING_SECONDS = 0.05
 """Far longer than `Store.holder` holds a lock."""
@@ -53,6 +55,8 @@ class Store:
         self.outputs = outputs
         self._writing = Lock()
         self._is_closed = False
+        self._trials = str(outputs / "trials")
+        self._index = RecordIndex(outputs)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -127,19 +131,19 @@ class Store:
         return records
 
     def read(self, key: str) -> TrialRecord | None:
-        """Return one trial's record; None if there is none or it is damaged, in which case `begin` moves it aside.
+        """Return one trial's record; None if there is none, or if it is damaged or another trial's, in which case
+        `begin` moves it aside.
 
         Raises `OutputsError` for a record that another version wrote, whose trial would be run and paid for again, and
         for one that may not be read.
         """
         path = self.folder(key) / RECORD
         try:
-            return TrialRecord.model_validate_json(path.read_bytes())
+            record = TrialRecord.model_validate_json(path.read_bytes())
         except FileNotFoundError:
             return None
         except OSError as error:
-            message = f"Cannot read {path} ({error.strerror}). Mend its permissions: did its trial end?"
-            raise OutputsError(message) from error
+            raise _unreadable(path, error) from error
         except ValidationError as error:
             if error.errors()[0]["type"] in ("json_invalid", "model_type"):
                 return None
@@ -147,23 +151,58 @@ class Store:
                 f"{path} was written by another version of Assay ({first_fault(error)}). Use that version, "
                 "choose another outputs=DIR, or run its trial anew, and pay for it again, with fresh=true."
             ) from error
+        return record if record.key == key else None
 
     def damaged(self, keys: Iterable[str]) -> list[Path]:
-        """Return the paths of records among `keys` that are not JSON objects, as a failing disk may leave them."""
+        """Return the records among `keys` that exist and are not JSON objects, as a failing disk may leave them, or are
+        those of another trial.
+        """
         found = []
-        for path in (self.folder(key) / RECORD for key in keys):
-            with suppress(OSError):
+        for key in keys:
+            with suppress(OSError, OutputsError):
+                state = self._state(key)
+                if state is None or self._index.find(key, state):
+                    continue
+                path = self.folder(key) / RECORD
                 try:
-                    whole = isinstance(json.loads(path.read_bytes()), dict)
-                except ValueError:
+                    content = json.loads(path.read_bytes())
+                    whole = isinstance(content, dict) and content.get("key", key) == key
+                except (ValueError, RecursionError):
                     whole = False
                 if not whole:
                     found.append(path)
         return found
 
-    def finished(self, keys: Sequence[str]) -> Collection[str]:
-        """Return those of `keys` whose trials have finished (`Status.finished`)."""
-        return {key for key, record in self.load(keys).items() if record.status.finished}
+    def ended(self, keys: Iterable[str]) -> dict[str, Ended]:
+        """Return what is known of those of `keys` whose trial has a record. Raises `OutputsError` as `read` does.
+
+        A record is read only if its file is not as it was when the index was written.
+        """
+        found = {}
+        for key in keys:
+            if (state := self._state(key)) is None:
+                continue
+            known = self._index.find(key, state)
+            if known is None and (record := self.read(key)):
+                known = self._index.add(record, state)
+            if known is not None:
+                found[key] = known
+        self._index.save()
+        return found
+
+    def _state(self, key: str) -> FileState | None:
+        """Return the state of a trial's record; None if there is none. Raises `OutputsError`."""
+        path = f"{self._trials}/{key[:2]}/{key}/{RECORD}"
+        try:
+            return FileState.of(path)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise _unreadable(path, error) from error
+
+    def finished(self, keys: Iterable[str]) -> Collection[str]:
+        """Return those of `keys` whose trial ended by its configuration's own doing. Raises as `ended` does."""
+        return {key for key, ended in self.ended(keys).items() if ended.finished}
 
     def begin(self, key: str) -> tuple[Path, tuple[Retry, ...]]:
         """Make room for a new try. Return its empty folder, and the spoiled tries before it with what they spent.
@@ -197,12 +236,20 @@ class Store:
         content = record.model_dump_json(indent=1).encode()
         with self._writing:
             self._check_open()
-            write_atomically(self.folder(record.key) / RECORD, content)
+            path = self.folder(record.key) / RECORD
+            write_atomically(path, content)
+            with suppress(OSError):
+                self._index.add(record, FileState.of(str(path)))
+            self._index.save()
 
     def _check_open(self) -> None:
         """Raise `OutputsError` once the store is closed."""
         if self._is_closed:
             raise OutputsError(f"{self.outputs} is no longer this runner's; the same command resumes.")
+
+
+def _unreadable(path: Path | str, error: OSError) -> OutputsError:
+    return OutputsError(f"Cannot read {path} ({error.strerror}). Mend its permissions: did its trial end?")
 
 
 class Spend(NamedTuple):
@@ -268,13 +315,21 @@ def _move_aside(folder: Path, where: str, *, everything: bool) -> None:
         path.rename(target / path.name)
 
 
+def _own_record(folder: Path) -> dict[str, Any]:
+    """Return the record of a try that was moved aside. Raises `ValueError` if it is another trial's."""
+    record: dict[str, Any] = json.loads((folder / RECORD).read_bytes())
+    if record["key"] != folder.parent.parent.name:
+        raise ValueError("it is another trial's")
+    return record
+
+
 def _retry(folder: Path) -> Retry:
     """Return a spoiled try's record, made from the files that the try left."""
     spend = ledger_spend(folder / LEDGER)
     reason = ErrorInfo(type="RunnerDied", message="The runner ended before this try did.")
     seconds = 0.0
     try:
-        record = json.loads((folder / RECORD).read_bytes())
+        record = _own_record(folder)
         seconds = float(record["wall_seconds"])
         stopped = {"type": record["status"], "message": "stopped by the user"}
         reason = ErrorInfo.model_validate(record["error"] or stopped)

@@ -98,7 +98,7 @@ def test_a_sweep_that_is_not_there_is_refused_with_those_that_are(tmp_path: Path
 
 @pytest.mark.parametrize(
     ("content", "where"),
-    [('{"schema_version": 2}', "schema_version"), ("{", "the whole: Invalid JSON"), ("", "JSON")],
+    [('{"schema_version": 3}', "schema_version"), ("{", "the whole: Invalid JSON"), ("", "JSON")],
 )
 def test_a_plan_of_another_version_or_cut_off_is_refused_by_name(
     tmp_path: Path, content: str, where: str
