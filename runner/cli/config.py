@@ -30,6 +30,7 @@ from runner.resources import ROOT
 from runner.sweeps.cells import LONGEST_NAME, NO_MODEL, Cell, Settings, Sweep
 from runner.sweeps.pricing import Pricing, priced
 from runner.sweeps.refusals import absent_keys
+from runner.sweeps.store_address import checked, is_address, local_folder
 from runner.sweeps.tiers import read_tiers
 from runner.sweeps.yaml_files import leaves
 from runner.terminal.suggestions import suggest
@@ -117,7 +118,7 @@ def _data(group: str) -> type[Any] | None:
 def _resolved(config: DictConfig) -> dict[str, Any]:
     """Return plain values with every interpolation resolved. Raises `ConfigError`."""
     try:
-        node: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+        node: Any = OmegaConf.to_container(_located(config), resolve=True, throw_on_missing=True)
     except MissingMandatoryValue as error:
         key = error.full_key
         raise ConfigError(
@@ -127,6 +128,20 @@ def _resolved(config: DictConfig) -> dict[str, Any]:
         reason = str(error).splitlines()[0]
         raise ConfigError(f"{error.full_key or 'configuration'}: {reason}") from error
     return dict(node)
+
+
+def _located(config: DictConfig) -> DictConfig:
+    """Return the configuration with a folder of this machine as `outputs`, where that is the address of a store."""
+    outputs = config.get("outputs")
+    if not is_address(outputs):
+        return config
+    address = checked(outputs)
+    located = config.copy()
+    OmegaConf.set_struct(located, False)  # noqa: FBT003 - its own signature
+    local = OmegaConf.select(located, "store.local")
+    located.outputs = str(Path(local).expanduser().absolute() if local else local_folder(address))
+    OmegaConf.update(located, "store.address", address)
+    return located
 
 
 def _scorings(nodes: Sequence[dict[str, Any]]) -> tuple[Scoring, ...]:

@@ -17,6 +17,7 @@ from runner.cli.config import to_yaml
 from runner.errors import ConfigError, TrackingError
 from runner.executors.desk import Desk
 from runner.files import write_atomically
+from runner.mirror.opening import open_store
 from runner.records import Prices, TrialRecord
 from runner.sweeps import preflight, sweep_file
 from runner.sweeps.answers_in_reach import Reach
@@ -25,7 +26,6 @@ from runner.sweeps.plan import identity, make_plan
 from runner.sweeps.plan_text import plan_text
 from runner.sweeps.refusals import check_trials
 from runner.sweeps.stopping import Stopping
-from runner.sweeps.store import Store
 from runner.sweeps.sweep_file import SweepFile
 from runner.terminal.escaping import Say, one_line, width, wrapped
 from runner.trials.scratch_folder import scratch_folder
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from runner.report.progress import Progress
     from runner.sweeps.plan import Plan
+    from runner.sweeps.store import Store
 
 ALL_JUDGED, SOME_INVALID, CAPPED = 0, 4, 5
 """Exit codes of a sweep that ran to its end."""
@@ -55,9 +56,10 @@ class SweepJob(Job):
         some from starting, and 130 after Ctrl-C or SIGTERM (`runner.sweeps.stopping`).
         """
         settings = sweep.settings
-        store = Store(settings.outputs)
+        store = open_store(settings)
         if not settings.dry_run:
             return self.carry_out(sweep, store)
+        store.refresh(settings.folder)
         plan = _plan(sweep, store)
         _print_replaced(settings.folder, plan)
         _print_damaged(plan, store)
@@ -69,15 +71,19 @@ class SweepJob(Job):
         """Run the trials that are not finished and `show` the leaderboard. Return the exit code, as `run` does."""
         settings = sweep.settings
         with store.locked(), Stopping(store.close, settings.sandbox.release) as stopping:
+            store.when_lost(stopping.cancel.set)
             plan = _plan(sweep, store)
             _print_replaced(settings.folder, plan)
             _write_plan(sweep, plan)
+            store.publish(settings.folder)
             for task in plan.refused:
                 _print(f"refused: {one_line(f'{task.dataset}/{task.name}: {task.refused}')}")
             _print_damaged(plan, store)
             plan, capped = _run(sweep, plan, store, stopping) if plan.todo else (plan, False)
             records = store.load([trial.key for trial in plan.trials if not trial.task.refused])
+            store.fetch(records)
             show(_project(settings, records))
+            store.publish(settings.folder)
             if settings.record:
                 _write_cassette(settings.record, plan, store, records)
         judged = sum(record.judged for record in records.values())
