@@ -134,6 +134,8 @@ def _located(config: DictConfig) -> DictConfig:
     """Return the configuration with a folder of this machine as `outputs`, where that is the address of a store."""
     outputs = config.get("outputs")
     if not is_address(outputs):
+        if OmegaConf.select(config, "store.address"):
+            raise ConfigError("store.address: type outputs=s3://BUCKET/PREFIX instead.")
         return config
     address = checked(outputs)
     located = config.copy()

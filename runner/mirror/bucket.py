@@ -28,8 +28,8 @@ from obstore.store import S3Store
 from runner.errors import OutputsError
 from runner.files import no_room
 
-PATIENCE_SECONDS = 30.0
-"""Time for which a failed request is repeated."""
+REQUEST_SECONDS = 30.0
+"""Longest time for one request, and for which a failed one is repeated."""
 PART_BYTES, PARTS = 8 << 20, 4
 """Size of a part of a large file, and parts under way at once: the memory that one upload takes at most."""
 CLOCK = "clock"
@@ -59,7 +59,10 @@ class Listed(NamedTuple):
 class Bucket:
     """The objects below the prefix of an address. Used by many threads."""
 
-    def __init__(self, address: str, patience: float = PATIENCE_SECONDS) -> None:
+    def __init__(
+        self, address: str, patience: float = REQUEST_SECONDS, seconds: float = REQUEST_SECONDS
+    ) -> None:
+        """`patience` is the time for which a failed request is repeated, and `seconds` that of one request."""
         self.address = address
         bucket, _, prefix = address.removeprefix("s3://").partition("/")
         allow_http = os.environ.get("AWS_ALLOW_HTTP", "").lower() in ("true", "1")
@@ -69,8 +72,8 @@ class Bucket:
                 prefix=prefix or None,
                 client_options={
                     "allow_http": allow_http,
-                    "connect_timeout": timedelta(seconds=min(5.0, patience)),
-                    "timeout": timedelta(seconds=patience),
+                    "connect_timeout": timedelta(seconds=min(5.0, seconds)),
+                    "timeout": timedelta(seconds=seconds),
                 },
                 retry_config={"max_retries": 10, "retry_timeout": timedelta(seconds=patience)},
             )
@@ -116,10 +119,13 @@ class Bucket:
             target.parent.mkdir(parents=True, exist_ok=True)
             with self._failing(), beside.open("wb") as file:
                 hashed, read = hashlib.sha256(), 0
-                for part in obstore.get(self._store, name).stream(PART_BYTES):
-                    read += len(part)
-                    if read > size:
+                # Not as one stream: a request has a time limit, whatever its size.
+                while read < size:
+                    end = min(read + PART_BYTES, size)
+                    part = bytes(obstore.get_range(self._store, name, start=read, end=end))
+                    if not part:
                         break
+                    read += len(part)
                     hashed.update(part)
                     file.write(part)
             if read != size or hashed.hexdigest() != digest:

@@ -54,7 +54,7 @@ class Lease:
 
     def __init__(self, bucket: Bucket, place: str, seconds: float, lost: Callable[[], None]) -> None:
         """`lost` is called, in another thread, when the lease is lost."""
-        self._bucket = Bucket(bucket.address, seconds / RENEWALS)
+        self._bucket = Bucket(bucket.address, seconds / RENEWALS, seconds / RENEWALS)
         self._lost, self._seconds = lost, seconds
         self._holder = Holder(
             place=place,

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from runner.errors import OutputsError
 from runner.locks import exclusive
-from runner.mirror.bucket import Bucket, StoreError
+from runner.mirror.bucket import REQUEST_SECONDS, Bucket, StoreError
 from runner.mirror.copies import SweepCopies, TrialCopies
 from runner.mirror.lease import Lease
 from runner.mirror.marks import Marks
@@ -37,7 +37,8 @@ class MirroredStore(Store):
         """`say` is told what is taken and sent. Raises `OutputsError` if the store cannot be configured."""
         super().__init__(outputs)
         self._settings, self._say = settings, say
-        self._bucket, self._marks = Bucket(settings.address), Marks(outputs)
+        patience = min(REQUEST_SECONDS, settings.lease_seconds / 2)  # later, the lease is lost anyway
+        self._bucket, self._marks = Bucket(settings.address, patience), Marks(outputs)
         self._trials = TrialCopies(self._bucket, self.folder, self._marks, self._check_lease, say)
         self._sweeps = SweepCopies(self._bucket, outputs, self._marks)
         self._lease: Lease | None = None
