@@ -265,9 +265,7 @@ def test_a_record_that_was_written_anew_in_the_store_is_not_taken_for_the_known_
         assert there.load([KEY])[KEY].reward == 0.0
 
 
-def test_records_that_the_store_lost_are_sent_again(
-    opened: Opened, address: str, server: ObjectServer
-) -> None:
+def test_records_that_the_store_lost_are_sent_again(opened: Opened, address: str) -> None:
     import obstore  # noqa: PLC0415
 
     here, there = opened("here"), opened("there")
@@ -309,3 +307,14 @@ def test_a_trial_deleted_here_comes_back_and_one_run_afresh_replaces_the_other_m
             assert store.load([KEY])[KEY].cost_usd == 0.02
             store.fetch([KEY], archives=True)
         assert (store.folder(KEY) / "superseded/1" / RECORD).exists()
+
+
+def test_a_report_beside_a_sweep_of_its_own_machine_leaves_the_folder_alone(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = opened("here")
+    with here.locked():
+        folder, _ = here.begin(KEY)
+        monkeypatch.setenv("AWS_ENDPOINT", "http://127.0.0.1:1")
+        opened("here").refresh(here.outputs / "made")  # asks nobody
+        (folder / LEDGER).touch()
