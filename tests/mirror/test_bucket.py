@@ -6,6 +6,7 @@ import hashlib
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -36,12 +37,19 @@ def _race(write: Callable[[int], str]) -> list[int]:
 
 def test_of_sixteen_writers_at_once_one_creates_an_object_and_one_replaces_it(address: str) -> None:
     buckets = [Bucket(address) for _ in range(WRITERS)]
+
+    def create(writer: int, name: str) -> str:
+        return buckets[writer].create(name, b"by %d" % writer)
+
+    def replace(writer: int, name: str, etag: str) -> str:
+        return buckets[writer].replace(name, b"anew by %d" % writer, etag)
+
     for race in range(RACES):
         name = f"object-{race}"
-        (winner,) = _race(lambda writer, name=name: buckets[writer].create(name, b"by %d" % writer))
+        (winner,) = _race(partial(create, name=name))
         content, etag, _ = buckets[0].get(name) or (b"", "", None)
         assert content == b"by %d" % winner
-        (winner,) = _race(lambda w, name=name, etag=etag: buckets[w].replace(name, b"anew by %d" % w, etag))
+        (winner,) = _race(partial(replace, name=name, etag=etag))
         assert (buckets[0].get(name) or (b"",))[0] == b"anew by %d" % winner
 
 
