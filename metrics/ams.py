@@ -1,8 +1,8 @@
 """AgentMeter Score (AMS): success, its cost, and expensive failures, tier by tier (AgentMeter eqs. 3-8).
 
 Every mean is over the **planned** tasks of a tier; a task without a valid trial contributes zero to each of them.
-A cost of NaN is unknown. AMS takes it as above every budget and every threshold, so AMS is then a lower bound.
-Columns that end in `_most` or `_least` take it as 0, so `AMS_most` is the upper bound.
+A cost of NaN is unknown. AMS treats an unknown cost as above every budget and every threshold, and is then a lower
+bound. Columns that end in `_most` or `_least` treat it as 0, so `AMS_most` is the upper bound.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from numpy.typing import ArrayLike
 from metrics.table import contribution, per_task, select
 
 PARTS = ("reward", "passed", "budgeted", "expensive")
-"""Contributions of a task to its tier: R; y; `contribution` times the share of budgets that C fits; [y = 0 and C >
+"""Contributions of a task to its tier: R; y; `contribution` times the share of budgets that C fits; and [y = 0 and C >
 tau]."""
 BOUNDS = ("budgeted_most", "expensive_least", "unpriced")
-"""Contributions of a task as well: the last two of `PARTS` with an unknown cost taken as 0, and [C is unknown]."""
+"""Further contributions of a task: the last two of `PARTS` with an unknown cost taken as 0, and [C is unknown]."""
 _ROUNDING = 1e-9
 """Tolerance for sums of weights that are 1 in theory."""
 
@@ -30,7 +30,7 @@ class Tier(Protocol):
 
     @property
     def budgets(self) -> tuple[float, ...]:
-        """B_g: USD per trial."""
+        """Budgets B_g, in USD per trial."""
 
     @property
     def tau(self) -> float:

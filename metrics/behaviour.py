@@ -1,8 +1,9 @@
 """Working style of agents: turns, tool calls, endings, phases (NL2Repo-Bench, section 4.3; ExecutionAgent, 3.5).
 
 The data come from the gateway's records, so they mean the same for every agent. Columns read beside those of
-`metrics.table`: `tool_kinds`, the kinds of a trial's tool calls in order, separated by spaces; `tool_phases`, their
-phases, likewise; `programs`, the programs that its terminal commands ran, separated by `;`; `own_finish`, whether the
+`metrics.table`: `tool_kinds`, the kinds of a trial's tool calls in order, separated by spaces; `tool_phases`, the
+phases of these calls, separated likewise; `programs`, the programs that its terminal commands ran, separated by `;`;
+`own_finish`, whether the
 agent ended its work itself. All figures are over the **valid** trials, every attempt, of cells with a model.
 """
 

@@ -46,7 +46,7 @@ class CoreSet:
     cost_usd: float
     """USD known to be spent on the chosen tasks, by all valid trials of all cells."""
     full_cost_usd: float
-    """USD known to be spent on all tasks of the tiers, likewise."""
+    """USD known to be spent on all tasks of the tiers, by all valid trials of all cells."""
     unpriced: int
     """Number of valid trials whose cost is unknown, and so in neither sum."""
     greedy_shortfall: float | None
@@ -67,7 +67,7 @@ class _Full:
     weights: np.ndarray
     """Weights of the tiers, shape (tiers,), with sum 1."""
     tier: np.ndarray
-    """Number of each task's tier, shape (tasks,)."""
+    """Index of each task's tier, shape (tasks,)."""
     parts: np.ndarray
     """R, budgeted R and expensive failure, shape (3, cells, tasks)."""
     usd: np.ndarray
@@ -76,7 +76,7 @@ class _Full:
     """Number of valid trials of unknown cost, shape (cells, tasks)."""
 
     def of(self, cells: np.ndarray) -> _Full:
-        """Return the same for these cells alone."""
+        """Return these arrays for the given cells alone."""
         return replace(self, parts=self.parts[:, cells], usd=self.usd[cells], unpriced=self.unpriced[cells])
 
     def ams(self, sets: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Cost of model calls (AgentMeter section 3.2, eq. 2)."""
+"""The cost of model calls (AgentMeter section 3.2, eq. 2)."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def budget_curve(
 
 
 def effort_of_outcomes(trials: pd.DataFrame) -> pd.DataFrame:
-    """Return what passes and failures took (AgentMeter Table 5), over all **valid** trials, every attempt.
+    """Return the tokens, USD and turns of passes and of failures (AgentMeter Table 5), over all **valid** trials.
 
     The index is (tier, outcome): tier `all` and each tier, outcome `pass` and `fail`. Columns: `trials` (the
     denominator), `median_tokens`, `mean_tokens`, `median_usd`, `mean_usd`, `median_turns`, all per trial, and
@@ -71,11 +71,12 @@ def effort_of_outcomes(trials: pd.DataFrame) -> pd.DataFrame:
 
 
 def tokens_across_agents(trials: pd.DataFrame) -> pd.DataFrame:
-    """Return what one task takes with the same model under different agents (AgentMeter, section 1).
+    """Return how many tokens one task takes with the same model under different agents (AgentMeter, section 1).
 
     Counted are **valid** trials with tokens; an agent's tokens and passes are means over its attempts at the task. The
     index is model and task, with dataset and budget between them where these columns exist; tasks with one agent are
-    left out. Columns: `agents`, how many; `least` and `most`, the agents with the fewest and most tokens, each with
+    left out. Columns: `agents`, the number of agents; `least` and `most`, the agents with the fewest and most tokens,
+    each with
     its `_tokens` and `_passed` (share of attempts); `ratio` = most_tokens / least_tokens. Ties go by name.
     """
     unit = [name for name in ("model", "dataset", "budget", "task") if name in trials]

@@ -12,7 +12,7 @@ from metrics.errors import TableError, listed
 from metrics.uncertainty import BETTER, Draws, ends, lead, percentiles
 
 FEWEST = 3
-"""Least number of cells for a rank correlation."""
+"""Smallest number of cells for a rank correlation."""
 CRITERIA = ("passes", "tokens_per_pass", "usd_per_pass", "AMS")
 """Criteria for the best cell, in the paper's order; each is a column of the cells and a statistic of `Draws`."""
 

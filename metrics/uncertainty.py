@@ -22,7 +22,7 @@ from metrics.ams import BOUNDS, PARTS, Scoring, mean_over_tiers, task_parts, tie
 from metrics.table import per_task, valid
 
 SPEND = ("tries_passed", "cost_usd", "tokens", "known_usd", "known_tokens")
-"""Sums over all valid trials of a task: passes, USD, tokens, known USD and known tokens."""
+"""Columns summed over all valid trials of a task: passes, USD, tokens, known USD and known tokens."""
 COLUMNS = ("planned", *PARTS, *BOUNDS[:2], *SPEND)
 """Columns that are summed over tasks."""
 BETTER = {"AMS": 1, "pass_rate": 1, "passes": 1, "usd_per_pass": -1, "tokens_per_pass": -1}

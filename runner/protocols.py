@@ -47,7 +47,7 @@ The gateway meters and records the call, apart from the agent's calls. Raises `J
 """
 
 ImageProgress = Callable[[str], AbstractContextManager[object]]
-"""Function that opens the context in which an image is obtained. Its argument is "pulling" or "building"."""
+"""Function that opens the context in which an image is obtained. Its argument is "pulling", "building" or "pushing"."""
 
 
 class Configured(Protocol):

@@ -32,7 +32,9 @@ class Oracle(Bound):
     name: str = "oracle"
 
     def command(self, task: Task, endpoint: Endpoint | None) -> ExecSpec:  # noqa: ARG002 - see protocols.Agent
-        """Upload the solution, which no other agent gets, and run it. Raises `TaskError` if there is none."""
+        """Return the command that runs the uploaded solution, which no other agent gets. Raises `TaskError` if there is
+        none.
+        """
         if task.solution is None:
             raise TaskError(f"{task.name} has no solution folder: agent=oracle cannot run it.")
         if task.solution_refused:
@@ -45,10 +47,10 @@ class Oracle(Bound):
 
 
 class Nop(Bound):
-    """The agent that does nothing. A reward above 0 means that the task gives it away."""
+    """The agent that does nothing. A reward above 0 means that the task rewards an untouched workspace."""
 
     name: str = "nop"
 
     def command(self, task: Task, endpoint: Endpoint | None) -> ExecSpec:  # noqa: ARG002 - see protocols.Agent
-        """End at once."""
+        """Return a command that ends at once."""
         return ExecSpec(argv=("true",))

@@ -6,11 +6,13 @@ from runner.records import ApiName
 
 
 class InProcess:
-    """The part of `protocols.Agent` that concerns a program in the sandbox, for agents that bring none."""
+    """Base class for agents without a program in the sandbox: answers what `protocols.Agent` asks about such a
+    program.
+    """
 
     @property
     def api(self) -> ApiName:
-        """The API of `Bench.ask`."""
+        """API that `Bench.ask` uses."""
         return "chat"
 
     @property

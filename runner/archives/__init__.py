@@ -29,13 +29,13 @@ class Limits(NamedTuple):
     """Limits on the content of an archive."""
 
     members: int = 200_000
-    """Files, folders and links, including folders that are only implied."""
+    """Largest number of files, folders and links, including folders that are only implied."""
     size: int = 4 << 30
-    """Bytes of all files, unpacked."""
+    """Largest size of all files together, in unpacked bytes."""
     ratio: int = 200
     """Highest ratio of unpacked to packed size, for archives of more than `free` bytes."""
     free: int = 64 << 20
-    """Bytes, unpacked, up to which the ratio does not count."""
+    """Unpacked size, in bytes, up to which the ratio is not checked."""
 
 
 LIMITS = Limits()

@@ -26,9 +26,9 @@ UNREADABLE = (
 ZIP_BEGINNINGS = (b"PK\x03\x04", b"PK\x05\x06")
 """First bytes of a zip file with members, and of one without."""
 HEADER_BYTES = 1 << 20
-"""Most bytes that may be read to find the next member of a tar file: its headers are held in memory."""
+"""Largest number of bytes read to find the next member of a tar file: its headers are held in memory."""
 PATH_BYTES, NAME_BYTES, DEPTH = 2000, 255, 100
-"""Longest path of a member in bytes, longest name in it in bytes, and most names in it."""
+"""Limits on a member's path: its length in bytes, the length of a name in it in bytes, and the number of names."""
 _LATEST = float(1 << 33)
 """Latest modification time of a file, in seconds since the epoch."""
 _OPENERS: tuple[tuple[bytes, Callable[[Path], Any]], ...] = (
@@ -63,7 +63,7 @@ FOLDER = Member("folder")
 
 
 class _Bounded:
-    """A file of which only so many bytes may be read until `allow` is called again. Skipping is free."""
+    """A file of which only as many bytes may be read as `allow` has granted. Skipping bytes costs nothing."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -71,11 +71,11 @@ class _Bounded:
         self.seek, self.tell, self.close = file.seek, file.tell, file.close
 
     def allow(self, size: int) -> None:
-        """Allow this many bytes to be read from here on."""
+        """Allow `size` bytes to be read from here on."""
         self._left = size
 
     def read(self, size: int = -1) -> bytes:
-        """Read as from a file. Raises `tarfile.ReadError` beyond what is allowed."""
+        """Read up to `size` bytes. Raises `tarfile.ReadError` if more is read than `allow` has granted."""
         if size < 0 or size > self._left:
             raise tarfile.ReadError("a header is too long")
         content = self._file.read(size)
@@ -106,7 +106,7 @@ class Tar:
         self._file.close()
 
     def members(self) -> Iterator[tuple[str, Member]]:
-        """Yield name and member; only kind and size are checked."""
+        """Yield each member with its name; only its kind and size have been checked."""
         while True:
             self._file.allow(HEADER_BYTES)
             if (entry := self._tar.next()) is None:
@@ -154,7 +154,7 @@ class Zip:
         self._zip.close()
 
     def members(self) -> Iterator[tuple[str, Member]]:
-        """Yield name and member, as `Tar.members` does."""
+        """Yield each member with its name, as `Tar.members` does."""
         for entry in self._zip.infolist():
             # `filename` is cut at a NUL and its separators are changed; this is the name in the file.
             yield entry.orig_filename, self._member(entry)
@@ -194,7 +194,9 @@ def open_archive(packed: Path) -> Iterator[Tar | Zip]:
 
 
 def _is_zip(packed: Path) -> bool:
-    """Return whether a file begins and ends as a zip file. A tar file whose last member is one only ends so."""
+    """Return whether a file begins and ends as a zip file. A tar file whose last member is a zip file only ends like
+    one.
+    """
     with packed.open("rb") as file:
         return file.read(4) in ZIP_BEGINNINGS and zipfile.is_zipfile(file)
 

@@ -35,7 +35,7 @@ def write(members: dict[Place, Member], reader: Tar | Zip, into: Path, *, over: 
 
 
 class Writer:
-    """A writer beneath a folder. It works on descriptors of folders, none of which is ever a link."""
+    """Writes beneath a folder. It addresses folders by their descriptors, so it never passes through a link."""
 
     def __init__(self, into: Path, *, over: bool) -> None:
         self._over = over

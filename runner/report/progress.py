@@ -131,7 +131,7 @@ class Progress:
 
     @contextmanager
     def making(self, key: str, how: str, image: str) -> Iterator[None]:
-        """Show that the image of a running trial is being made (`how`: "building" or "pulling"), and note its end."""
+        """Show that the image of a running trial is being made, and note its end. See `protocols.ImageProgress`."""
         self._mark(key, how, image)
         try:
             with step(self.note, how, image, announce=self.quiet):

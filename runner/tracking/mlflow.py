@@ -19,6 +19,7 @@ import warnings
 import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -29,8 +30,8 @@ from pydantic import Field
 
 from runner.errors import ConfigError, TrackingError
 from runner.gateway.heavy_imports import uncollected
-from runner.locks import exclusive
 from runner.records import Record
+from runner.tracking.store_lock import alone
 from runner.tracking.task_sets import TaskSets
 
 if TYPE_CHECKING:
@@ -48,8 +49,12 @@ _BRIEF = {
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
     "MLFLOW_LOGGING_LEVEL": "WARNING",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
 }
-"""Environment variables against mlflow's defaults, which retry a dead server for four minutes and log every step."""
+"""Environment variables against mlflow's defaults, which retry a dead server for four minutes, log every step, and print
+two links for each run on a server."""
+_UPLOADS = 8
+"""Files that are sent at once."""
 _UI = {**_OFFLINE, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
 """Environment variables of the UI. Without the last, it starts half as fast, for a service that we never use."""
 _ARTIFACTS = "mlartifacts"
@@ -124,7 +129,7 @@ class MlflowTracker(Record):
             raise FileNotFoundError(
                 f"MLflow opens no database in a folder with ? or % in its name: {sweep.parent}"
             )
-        with exclusive(sweep.parent):  # two at once would each write what neither finds
+        with alone(store, sweep.parent):
             runs = tracked_runs(sweep, self.trajectories)
             client = MlflowClient(tracking_uri=store)
             experiment = self._experiment(client, sweep.parent)
@@ -250,8 +255,8 @@ def _write(client: MlflowClient, task_sets: TaskSets, sweep: str, run: TrackedRu
     client.log_batch(run_id, metrics, [Param(name, value) for name, value in run.params.items()])
     if run.tasks and run.tasks.tasks:
         client.log_inputs(run_id, [task_sets.input(run.tasks)])
-    for path, folder in run.files.items():
-        client.log_artifact(run_id, str(path), folder)
+    with ThreadPoolExecutor(_UPLOADS) as pool:  # a server answers several at once
+        list(pool.map(lambda file: client.log_artifact(run_id, str(file[0]), file[1]), run.files.items()))
     if run.identity:
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, "trials.csv").write_text(to_csv(run.trials, index=False), "utf-8")

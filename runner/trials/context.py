@@ -24,7 +24,7 @@ class Watcher(Protocol):
         """Note that the trial of this key enters a phase, named as in `PhaseSeconds`."""
 
     def making(self, key: str, how: str, image: str) -> AbstractContextManager[None]:
-        """Return the context in which an image of the trial is obtained; `how` is "building" or "pulling"."""
+        """Return the context in which an image of the trial is obtained. See `protocols.ImageProgress` for `how`."""
 
 
 class Unwatched:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +12,7 @@ import pytest
 
 from runner.errors import TrackingError
 from runner.report.projections import write_projections
+from runner.resources import ROOT
 from runner.sweeps.store import Store
 from runner.tracking.mlflow import MlflowTracker
 from tests.report.plans import record, row, sweep_of_four, write_sweep
@@ -69,6 +73,44 @@ def test_a_sweep_is_tracked_brought_up_to_date_and_left_alone(tmp_path: Path, ur
     assert len(runs() - first) == 2
     (dataset,) = client.search_datasets([experiment])
     assert dataset.name == "quickstart"
+
+
+DRIVER = """
+import sys
+from pathlib import Path
+from runner.tracking.mlflow import MlflowTracker
+print(MlflowTracker(uri=sys.argv[1], experiment="shared").log(Path(sys.argv[2])))
+"""
+
+
+def test_two_drivers_that_track_at_once_on_an_empty_database_leave_one_run_of_each_cell(
+    tmp_path: Path,
+) -> None:
+    """One failed at the race for the schema, and on a ready database there were 47 runs for 25."""
+    from mlflow import MlflowClient  # noqa: PLC0415 - as above
+
+    try:
+        with postgres() as uri:
+            sweeps = []
+            for name in ("one", "two"):  # the same sweep in the outputs of two machines
+                sweeps.append(write_sweep(tmp_path / name, PLANNED, RECORDS))
+                write_projections(sweeps[-1], tmp_path / name)
+            drivers = [
+                subprocess.Popen(
+                    [sys.executable, "-c", DRIVER, uri, sweep], stdout=subprocess.PIPE, text=True, cwd=ROOT
+                )
+                for sweep in sweeps
+            ]
+            said = [driver.communicate()[0] for driver in drivers]
+            assert [driver.returncode for driver in drivers] == [0, 0]
+            assert sum("another command writes" in text for text in said) == 1
+            client = MlflowClient(tracking_uri=uri)
+            experiment = client.get_experiment_by_name("shared").experiment_id
+            cells = Counter(run.data.tags["assay.cell"] for run in client.search_runs([experiment]))
+            assert len(cells) == 5
+            assert set(cells.values()) == {1}
+    except PostgresMissingError as missing:
+        pytest.skip(f"no PostgreSQL: {missing}")
 
 
 def test_a_server_that_is_gone_is_a_tracking_error(tmp_path: Path, uri: str) -> None:

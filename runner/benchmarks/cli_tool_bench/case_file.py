@@ -20,8 +20,8 @@ _NAME = re.compile(r"\bCLI Tool Name\W*?:[*\s]*`?([^\s`*]+)|\bcommand-line tool 
 def read_cases(path: Path, classes: Collection[str] = (), tool: str | None = None) -> tuple[Case, ...]:
     """Read all cases of a file, in its order.
 
-    `classes`: the permitted command classes, each of which needs a case; empty: any. `tool`: the command that each case
-    must mention. Raises `TaskError` with file, line and reason.
+    `classes` are the permitted command classes, each of which needs a case; if empty, any class is permitted. `tool` is
+    the command that each case must mention. Raises `TaskError` with file, line and reason.
     """
     try:
         text = path.read_text("utf-8")
@@ -44,7 +44,7 @@ def read_cases(path: Path, classes: Collection[str] = (), tool: str | None = Non
 
 
 def mentions(text: str, tool: str) -> bool:
-    """Whether a text names a command: as a word of its own, not as part of a path or of a longer name.
+    """Return whether a text names a command as a word of its own, not as part of a path or of a longer name.
 
     How a script runs the command (`sh -c`, `xargs -n1`, `timeout 5`) does not matter.
     """
@@ -57,8 +57,8 @@ def find_names(prompt: str) -> list[str]:
 
 
 def check_prompt(prompt: str, tool: str) -> None:
-    """Raise `TaskError` if nobody could pass: the prompt gives another name than `tool`, which the cases call, or it
-    gives none and does not mention `tool`.
+    """Raise `TaskError` if nobody could pass: the cases call `tool`, but the prompt gives the tool another name, or
+    gives it none and does not mention `tool`.
     """
     others = [name for name in find_names(prompt) if name != tool]
     if not others and mentions(prompt, tool):

@@ -1,4 +1,4 @@
-"""The comparison of both sides of all cases: scores, components of the verdict, details and a summary."""
+"""Compare both sides of all cases: scores, components of the verdict, details and a summary."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from runner.records.cases import Case, CaseResult, How
 
 TIMES = {"seconds": "runtime", "cpu_seconds": "cpu"}
 """Field of a result -> name of its component. The paper uses wall time. The reference may have run at another hour, so
-only processor time tells a slow tool from a busy machine."""
+only processor time distinguishes a slow tool from a busy machine."""
 MAX_DIFFERENCES = 3
-"""Most differences in the summary, each of another class."""
+"""Largest number of differences in the summary, each from a different class."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Comparison:
     cases: Sequence[Case]
     reference: ReferenceRun
     results: Sequence[CaseResult] | None
-    """The candidate's, in the order of the cases; None if it could not be installed."""
+    """Results of the candidate, in the order of the cases; None if it could not be installed."""
     installation: str
     """Output of the candidate's installation."""
     verdicts: Mapping[str, JudgeVerdict] | None = None
@@ -39,7 +39,7 @@ class Comparison:
 
     @cached_property
     def _scores(self) -> dict[int, metric.CaseScore]:
-        """Score of each case, by index, unless the reference's exit code varies."""
+        """Score of each case, by its index. Cases in which the reference's exit code varies have none."""
         varying = self.reference.varying
         return {
             index: self._score(index)
@@ -69,7 +69,9 @@ class Comparison:
 
     @property
     def questions(self) -> dict[int, Pair]:
-        """The two outputs of each valid case, by index, in which nothing but the wording of the output differs."""
+        """The pairs of outputs to put to a judge, by index of the case: valid cases that differ only in their
+        output.
+        """
         if not self.results:
             return {}
         return {
@@ -208,13 +210,13 @@ class Comparison:
         return Pair.of(observe(self.reference.results[index]).stdout, observe(results[index]).stdout)
 
     def _judged_pairs(self, verdicts: Mapping[str, JudgeVerdict]) -> Iterator[dict[str, Any]]:
-        """Yield each question with its verdict, as a person needs it who labels the same pairs."""
+        """Yield each question with its verdict, in the form that a person needs to label the same pairs."""
         for index, pair in self.questions.items():
             case = {"line": index + 1, "class": self.cases[index].command_class}
             yield case | {"pair": pair.digest, **verdicts[pair.digest].model_dump(), **pair._asdict()}
 
     def _differences(self, results: Sequence[CaseResult]) -> Iterator[str]:
-        """Yield the first difference of each of the first classes that have one."""
+        """Yield one difference for each of the first `MAX_DIFFERENCES` classes that have any."""
         first: dict[str, int] = {}
         for index, score in self._scores.items():
             if score.valid and score.phase not in (metric.Phase.PASSED, metric.Phase.UNDECIDED):
@@ -235,7 +237,7 @@ class Comparison:
 
 
 def _lines(indices: Iterable[int]) -> str:
-    """Return line numbers in the file of cases, from 1."""
+    """Return the line numbers, from 1, of these cases in the file of cases."""
     return ", ".join(str(index + 1) for index in indices)
 
 

@@ -9,18 +9,20 @@ from runner.errors import ReleasedError
 from runner.records import Build, BuildSpec, BundleRecipe, InstalledBundle, Reaped, SandboxSpec
 from runner.records.cases import CaseSide
 from runner.sandbox.cases.box import DockerCaseBox
-from runner.sandbox.docker import agent_builds, bundles, engine, reaper
+from runner.sandbox.docker import agent_builds, base_image, bundles, engine, reaper
 from runner.sandbox.docker.container import DockerSandbox
 from runner.sandbox.docker.images import Images
 from runner.sandbox.limits import Limits
+from runner.terminal.escaping import step
 
 
 class Host:
     """One connection to the engine and its known images. The methods are those of `protocols.SandboxProvider`."""
 
-    def __init__(self) -> None:
+    def __init__(self, registry: str | None = None) -> None:
+        """Connect to the engine. `registry` is `DockerSandboxes.registry`."""
         self._client = engine.connect()
-        self.images = Images(self._client.api)
+        self.images = Images(self._client.api, registry)
         self._is_released = False
 
     def open(self, spec: SandboxSpec, limits: Limits) -> DockerSandbox:
@@ -44,6 +46,12 @@ class Host:
         self, recipes: Sequence[BundleRecipe], say: Callable[[str], None]
     ) -> dict[str, InstalledBundle]:
         """Make sure that base image, runtime and bundles exist."""
+        if shared := self.images.shared:
+            shared.obtain(
+                base_image.tag(),
+                lambda: base_image.ensure(self._client, say).id,
+                lambda doing: step(say, doing, "the base image"),
+            )
         return bundles.ensure(self._client, recipes, say)
 
     def reap(self, say: Callable[[str], None]) -> Reaped:

@@ -27,6 +27,7 @@ from runner.records import Environment, Image
 from runner.sandbox.docker import base_image, engine
 from runner.sandbox.docker.engine_faults import ENGINE_FAULTS, engine_faults
 from runner.sandbox.docker.entrypoint import Entrypoint
+from runner.sandbox.docker.shared_images import SharedImages
 from runner.terminal.escaping import uncoloured
 
 REPOSITORY = "assay-task"
@@ -59,8 +60,10 @@ class ImageConfig(NamedTuple):
 class Images:
     """The images of one engine: finds, pulls and builds them."""
 
-    def __init__(self, api: APIClient) -> None:
+    def __init__(self, api: APIClient, registry: str | None = None) -> None:
+        """Share the images that are built through a registry, if one is named."""
         self._api = api
+        self.shared = SharedImages(api, registry, self._pull) if registry else None
         self._lock = Lock()
         self._found: dict[tuple[str | None, str], Future[Image]] = {}
         self._unpulled: dict[str, str] = {}
@@ -138,10 +141,14 @@ class Images:
         if context is None:
             raise ImageError(f"The task names no image, and there is no Dockerfile in {environment.context}.")
         tag = _tag(environment.name, digest)
-        found = self._local(tag)
-        if found is None:
+
+        def make() -> str:
+            if found := self._local(tag):
+                return found
             with progress("building"):
-                found = self._build(context, environment.build_timeout_seconds, arguments, tag)
+                return self._build(context, environment.build_timeout_seconds, arguments, tag)
+
+        found = self.shared.obtain(tag, make, progress) if self.shared else make()
         return Image(id=found, reference=tag, origin="built", note=note, seconds=time.monotonic() - began)
 
     def _inspect(self, reference: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from threading import Lock
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
-from pydantic import PrivateAttr, field_validator, model_validator
+from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from runner.protocols import ImageProgress, Sandbox
 from runner.records import (
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from runner.sandbox.docker.connection import Host
 
 _CONNECTING = Lock()
+REGISTRY = r"[a-z0-9.-]+(:\d+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*"
+"""Pattern of a registry and a folder in it."""
 
 
 class DockerSandboxes(Limits):
@@ -44,6 +46,9 @@ class DockerSandboxes(Limits):
     allowed_hosts: tuple[str, ...] = ()
     """Hosts for `network=allowlist`: names, `*.name`, addresses and CIDR ranges. A proxy reaches them on ports 80 and
     443, but never an address of this machine or of a private network."""
+    registry: str | None = Field(default=None, exclude=True, pattern=f"^{REGISTRY}$")
+    """Registry, `HOST[:PORT]/FOLDER`, through which all machines share the images that are built; None: each machine
+    builds its own. Not a part of a trial's key."""
     _host: Host | None = PrivateAttr(default=None)
 
     @field_validator("allowed_hosts")
@@ -103,5 +108,5 @@ class DockerSandboxes(Limits):
             if self._host is None:
                 from runner.sandbox.docker.connection import Host  # noqa: PLC0415 - a finished sweep resumes without Docker's client
 
-                self._host = Host()
+                self._host = Host(self.registry)
             return self._host

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 class Bounds(Record):
-    """Rewards of the two submissions whose rewards are known."""
+    """Rewards of the two submissions whose rewards are known in advance: the reference and an empty workspace."""
 
     oracle: float
     nop: float
 
 
 def accept(folder: Path, steps: Steps, dataset: CliToolBench, sandboxes: SandboxProvider) -> Bounds:
-    """Return the rewards of the reference and of an empty workspace, judged as any submission.
+    """Return the rewards of the reference and of an empty workspace, judged like any submission.
 
     Raises `RejectedError` unless they are 1 and 0, and `EngineError`.
     """
@@ -51,7 +51,7 @@ def _bounds(task: Task, dataset: CliToolBench, sandboxes: SandboxProvider) -> Bo
 
 
 def _judge(task: Task, workspace: Path | None, dataset: CliToolBench, sandboxes: SandboxProvider) -> Verdict:
-    """Return the verdict on a workspace; None is the empty one."""
+    """Return the verdict on a workspace; `workspace` is None for an empty one."""
     image = sandboxes.image(task.environment)
     spec = SandboxSpec(name=f"{task.name}-accept", image=image, environment=task.environment)
     with tempfile.TemporaryDirectory() as folder, sandboxes.open(spec) as sandbox:

@@ -1,7 +1,7 @@
 """The answers that a task needs: `schema.json`, `context.md` and one generator per class.
 
 Each answer is a file beside the task. A model writes it through the gateway, metered and recorded; a person may write
-the same file by hand. What lies there is not asked for again, unless a model wrote it for another question.
+the same file by hand. A file that exists is not asked for again, unless a model wrote it for another question.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ MOST_BYTES = 1 << 20
 
 
 class Question(Record):
-    """One thing to be written."""
+    """A request for one file of an answer."""
 
     file: str
     """File of the answer, below the folder of answers."""
     step: Step
-    """Step that cannot go on without it."""
+    """Step of the construction that needs the answer."""
     instruction: str
     """System prompt."""
     material: str
-    """Texts on which the answer depends, between fences."""
+    """Texts on which the answer depends, each between fences."""
 
     @property
     def digest(self) -> str:
@@ -65,7 +65,7 @@ class AskModel(Protocol):
 
     @property
     def name(self) -> str:
-        """Name of the model, as it stands beside what it wrote."""
+        """Name of the model, as recorded beside its answers."""
 
     def conversation(self, question: Question) -> AbstractContextManager[Talk]:
         """Open a conversation about one question."""
@@ -75,27 +75,27 @@ class Answers:
     """The answers of one tool, in the folder beside its task."""
 
     def __init__(self, folder: Path, model: AskModel | None, tries: int) -> None:
-        """`model` None: every answer must have been written by hand. `tries`: most attempts at one answer."""
+        """Without a `model`, every answer must have been written by hand. `tries` limits the attempts at one answer."""
         self.folder, self._model, self._tries = folder, model, tries
 
     @property
     def authors(self) -> tuple[str, ...]:
-        """Everybody who wrote an answer, sorted."""
+        """Names of all authors of answers, sorted."""
         files = [path for path in self.folder.rglob("*") if path.is_file() and _is_answer(path)]
         return tuple(sorted({self._author(path.relative_to(self.folder).as_posix()).by for path in files}))
 
     def shared(self) -> dict[str, str]:
-        """Return name -> text of the files that generators may import, which only people write."""
+        """Return name -> text of the files that generators may import. Only people write such files."""
         return {path.name: path.read_text("utf-8") for path in sorted(self.folder.glob("generators/_*.py"))}
 
     def author_of(self, question: Question) -> str:
-        """Return who writes, or wrote, this answer."""
+        """Return the author of this answer: the one who wrote it, or who would."""
         if self._model is not None and self.is_due(question):
             return self._model.name
         return self._author(question.file).by
 
     def is_due(self, question: Question) -> bool:
-        """Return whether a model would be asked."""
+        """Return whether getting this answer means asking a model."""
         if not (self.folder / question.file).is_file():
             return self._model is not None
         author = self._author(question.file)
@@ -104,8 +104,8 @@ class Answers:
     def get(self, question: Question, check: Callable[[str], str]) -> str:
         """Return an answer that passes `check`, from its file or from the model.
 
-        `check` returns what to keep of an answer, or raises `ValueError` with what is wrong, which is put to the model
-        in the next attempt. Raises `RejectedError` when no attempt passes or nobody can write the answer.
+        `check` returns the part of an answer to keep, or raises `ValueError` with the fault, which the model is told in
+        the next attempt. Raises `RejectedError` when no attempt passes or nobody can write the answer.
         """
         file = self.folder / question.file
         if self._model is None or not self.is_due(question):
@@ -120,7 +120,7 @@ class Answers:
     def _from_model(
         self, model: AskModel, question: Question, check: Callable[[str], str]
     ) -> tuple[str | None, str]:
-        """Return what is kept of the first answer that passes, or None and the last fault."""
+        """Return the kept part of the first answer that passes, and no fault; or None and the fault of the last one."""
         messages = [
             {"role": "system", "content": question.instruction},
             {"role": "user", "content": question.material},
@@ -143,7 +143,7 @@ class Answers:
         return None, fault
 
     def _by_hand(self, file: Path, question: Question, check: Callable[[str], str]) -> str:
-        """Return the answer that lies there. Raises `RejectedError` for one that is missing or wrong."""
+        """Return the answer that a person wrote. Raises `RejectedError` if it is missing or wrong."""
         try:
             return check(_small_text(file))
         except FileNotFoundError:
@@ -174,7 +174,7 @@ class Answers:
 
 
 def _objection(fault: str) -> str:
-    """Return what a model is told of its answer's fault, which may quote what a tool or a generator printed."""
+    """Return the message to a model about the fault of its answer, which may quote a tool's or a generator's output."""
     token = token_of(fault=fault)
     rule = RULE.format(token=token)
     return f"That does not do, for this fault.\n{rule}{enclosed(token, fault=fault)}\nAnswer again, complete."

@@ -1,4 +1,6 @@
-"""Candidates and their static filters (section 2.1.1). What nobody says of a candidate is missing, not passed."""
+"""Candidates and their static filters (section 2.1.1). A criterion for which there is no information counts as not
+checked, never as passed.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +21,11 @@ from runner.records import Record
 from runner.records.base import first_fault
 
 MOST = 100_000
-"""Most rows of a table of candidates."""
+"""Largest number of rows in a table of candidates."""
 
 
 class Candidate(Record):
-    """One row of the user's table, completed by what the registry says. Empty and None mean that nobody said it."""
+    """One row of the user's table, completed from the registry. Empty and None mean that the value is unknown."""
 
     source: Literal["pypi", "npm", "debian", "go"]
     package: str = Field(min_length=1)
@@ -37,9 +39,9 @@ class Candidate(Record):
     """Build files of the ecosystem at the top of the package."""
     category: Domain | None = None
     tool: str = Field(default="", pattern=r"^([a-z][a-z0-9-]{1,30})?$")
-    """New name of the command; empty: one is made up."""
+    """New name of the command; if empty, a name is made up."""
     command: str = ""
-    """Published command (`entry=`); empty: it is found."""
+    """Published command (`entry=`); if empty, it is looked for."""
 
     @field_validator("build_files", mode="before")
     @classmethod
@@ -56,9 +58,9 @@ class Filters(Record):
     """The five criteria of section 2.1.1; null or an empty list switches one off."""
 
     stars: int | None = Field(default=10, ge=0)
-    """Smallest number of stars that does not suffice."""
+    """Number of stars that a candidate must exceed."""
     purity: float | None = Field(default=0.6, ge=0, le=1)
-    """Largest share of the primary language that does not suffice."""
+    """Share of the primary language that a candidate must exceed."""
     keywords: tuple[str, ...] = (
         "cli",
         "command line",
@@ -68,15 +70,15 @@ class Filters(Record):
         "console",
         "shell",
     )
-    """Words of which a description needs one."""
+    """Words of which a description must contain at least one."""
     license: bool = True
-    """Whether a licence is needed."""
+    """Whether a candidate must have a licence."""
     build_files: dict[str, tuple[str, ...]] = {
         "python": ("setup.py", "setup.cfg", "pyproject.toml"),
         "javascript": ("package.json",),
         "go": ("go.mod",),
     }
-    """Language -> build files of which one is needed; empty: none is."""
+    """Language -> build files, of which a candidate must have one; if empty, none is needed."""
 
     def check(self, candidate: Candidate) -> None:
         """Raise `RejectedError` with the first criterion that a candidate fails."""
@@ -115,7 +117,7 @@ def read_candidates(table: Path) -> list[Candidate]:
 
 
 def _said(row: Any) -> Any:
-    """Return a row without its empty cells, which say nothing."""
+    """Return a row without its empty cells."""
     return (
         {key: value for key, value in row.items() if value not in ("", None)}
         if isinstance(row, Mapping)
@@ -137,7 +139,7 @@ def _has_word(text: str, words: tuple[str, ...]) -> bool:
 
 
 def named(text: str) -> Candidate:
-    """Return the candidate of `SOURCE:NAME==VERSION`. Raises `ConfigError`."""
+    """Return the candidate that `SOURCE:NAME==VERSION` names. Raises `ConfigError`."""
     source, _, rest = text.partition(":")
     name, _, version = rest.partition("==")
     try:

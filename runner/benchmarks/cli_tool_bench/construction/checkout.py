@@ -1,7 +1,8 @@
-"""Make a task's reference of a checkout: a folder with a project. See `sources.checkout_files` for what is taken.
+"""Turn a checkout, which is a folder with a project, into the reference of a task. See `sources.checkout_files` for
+what is taken.
 
-The own files of the checkout become a part of the task, so that it needs the folder no more. Steps depend on their
-content alone, and neither on the folder's place nor on git.
+The project's own files become part of the task, so that the folder is no longer needed. Steps depend only on the
+content of these files, neither on the folder's location nor on git.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def take(recipe: Recipe, making: Path, into: Path) -> Recipe:
 
 
 def look_up(recipe: Recipe, packed: Path, client: Callable[[str], Path], steps: Steps) -> Package:
-    """Return what a packed checkout says, with the licence that it or the recipe states.
+    """Return the package that a packed checkout declares, with the licence that the checkout or the recipe states.
 
     Raises `RejectedError` for a checkout that cannot be a reference, and `FetchError` if a client fails.
     """
@@ -80,7 +81,7 @@ def _unpack_finished(packed: Path, into: Path) -> None:
 
 
 def _language(found: list[checkout_package.Language], recipe: Recipe) -> Language:
-    """Return the language of a checkout. Raises `RejectedError` if there are several, or not the wanted one."""
+    """Return the language of a checkout. Raises `RejectedError` if it has several languages or lacks the wanted one."""
     if recipe.written_in is None and len(found) == 1:
         return found[0]
     if recipe.written_in in found and recipe.written_in is not None:

@@ -22,28 +22,29 @@ from runner.records import Record
 
 LONGEST_DESCRIPTION = 120
 LONGEST_NAME = 100
-"""Longest name of a class, in characters. Files are called by it, and a tool's help may list words of any length."""
+"""Longest name of a class, in characters. Files are named after it, and a tool's help may list words of any length."""
 BASE = "BASIC"
-"""Base class of the tool itself."""
+"""Name of the base class that stands for the tool itself, without a subcommand."""
 
 
 class CommandClass(Record):
     """A functional path: a command, and what its cases exercise."""
 
     name: str = Field(pattern=r"^[A-Z0-9][A-Z0-9_]*$")
-    """Name in task.toml, and of the generator's file."""
+    """Name of the class in task.toml, and of the generator's file."""
     words: tuple[str, ...] = Field(min_length=1)
     """Words of the command, the tool's own first."""
     exercised: tuple[str, ...] = ()
     """Longest names of the flags and options that the class is about; none for a base class."""
     parameters: tuple[str, ...] = ()
-    """Longest names of all parameters of a valid call: the exercised ones, and what the constraints want besides."""
+    """Longest names of all parameters of a valid call: the exercised ones, and those that the constraints also
+    require."""
     description: str = Field(min_length=1, max_length=LONGEST_DESCRIPTION)
     """One line for task.toml."""
 
 
 class ExcludedClass(Record):
-    """A command class that is not made."""
+    """A command class that was excluded, with the reason."""
 
     name: str
     reason: str
@@ -61,8 +62,9 @@ class Unrolled(Record):
 def unroll(schema: Schema, cap: int, exclude: Mapping[str, str] | None = None) -> Unrolled:
     """Return the classes: one for each runnable command, then one for each flag and option, then those of pairs.
 
-    `cap`: most classes. `exclude`: parameters that have no class, as `--flag` in all commands or as `sub --flag` in
-    one, with the reason. Raises `RejectedError` if one of them does not exist, or if nothing is left.
+    `cap` limits the number of classes. `exclude` has the parameters without a class, as `--flag` for all commands or as
+    `sub --flag` for one, each with the reason. Raises `RejectedError` if one of them does not exist, or if nothing is
+    left.
     """
     if cap < 1:
         raise ValueError(f"a cap of {cap} leaves no class")
@@ -130,7 +132,9 @@ def _wanted(root: Command) -> Iterator[_Wanted]:
 
 
 def _name(*words: str) -> str:
-    """Return a class's name from words: upper case, everything else but digits as `_`; the end of a long one is cut."""
+    """Return a class's name made of these words: in upper case, with `_` for all but letters and digits, and cut if too
+    long.
+    """
     parts = [re.sub(r"[^A-Z0-9]", "_", word.lstrip("-").upper()) for word in words]
     name = "_".join(
         part if part.strip("_") else _spelled(word) for part, word in zip(parts, words, strict=True)
@@ -142,7 +146,7 @@ def _name(*words: str) -> str:
 
 
 def _spelled(word: str) -> str:
-    """Return a name for an option without letters and digits, such as `-?`: its characters' numbers."""
+    """Return a name for an option without letters and digits, such as `-?`, from its characters' code points."""
     return "_".join(f"X{ord(character):X}" for character in word.lstrip("-") or word)
 
 
@@ -159,7 +163,9 @@ def _owners(command: Command, constraint: Constraint) -> tuple[Parameter, ...]:
 
 
 def _completed(wanted: _Wanted, exclude: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
-    """Return why a class is not made (empty: it is), and the names of all parameters of a valid call."""
+    """Return the reason why a class is left out, empty if it is not, and the names of all parameters of a valid
+    call.
+    """
     command = wanted.command
     chosen = {parameter.name: parameter for parameter in wanted.exercised}
     chosen |= {parameter.name: parameter for parameter in command.parameters if parameter.required}

@@ -1,4 +1,4 @@
-"""Whether the classes of a schema cover those of a task that was written by hand."""
+"""Check whether the classes of a schema cover those of a task that was written by hand."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from runner.records.cases import Case
 
 
 def uncovered(cases: Iterable[Case], schema: Schema, classes: Sequence[CommandClass]) -> dict[str, list[str]]:
-    """Return hand-written class -> what its positive cases use and no derived class exercises; fully covered ones lack.
+    """Return hand-written class -> the options and subcommands in its positive cases that no derived class exercises.
+    Classes that are fully covered are absent.
 
     A subcommand is covered by any class of it, an option by a class of the same command that exercises it.
     """

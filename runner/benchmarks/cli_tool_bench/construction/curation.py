@@ -1,4 +1,6 @@
-"""From a table of candidates to a balanced set of tasks: each candidate goes as far as it comes (section 2.1)."""
+"""Curate candidates: take each through the construction as far as possible, then choose a balanced set (section
+2.1).
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,7 @@ class Curation:
     say: Say
 
     def outcome(self, candidate: Candidate) -> Outcome:
-        """Take a candidate as far as it comes without a model: to a recipe, or to the task that lies there already.
+        """Take a candidate as far as possible without a model: to a recipe, or to its task if that exists already.
 
         Raises `ConfigError` and `EngineError` for failures that are not the candidate's.
         """
@@ -75,7 +77,7 @@ class Curation:
         return Outcome(name=candidate.name, reached=reviewed, task=folder.name)
 
     def _completed(self, candidate: Candidate) -> Candidate:
-        """Return the candidate with what the registry says where the table says nothing."""
+        """Return the candidate with the registry's values wherever the table has none."""
         if not candidate.version:
             raise rejected("candidate", "version: none is said.")
         package = self._package(candidate)
@@ -119,7 +121,7 @@ class Curation:
 
 
 def finished(outcomes: Sequence[Outcome], path: Path, *, unreviewed: bool) -> list[Finished]:
-    """Return what is known of the tasks that may be chosen: the reviewed ones, or all if `unreviewed`."""
+    """Return the properties of the tasks that may be chosen: the reviewed tasks, or all if `unreviewed`."""
     stages: tuple[Stage, ...] = ("task", "reviewed") if unreviewed else ("reviewed",)
     tools = {
         one.task: read_toml(path / one.task / "task.toml", ToolTask)
@@ -139,7 +141,7 @@ def finished(outcomes: Sequence[Outcome], path: Path, *, unreviewed: bool) -> li
 
 
 def made_up_name(name: str) -> str:
-    """Return a name for a candidate's tool that says nothing about it: two words, always the same ones."""
+    """Return a neutral name for a candidate's tool: two words, always the same for the same candidate."""
     digest = hashlib.sha256(name.encode()).digest()
     one, other = WORDS[digest[0] % len(WORDS)], WORDS[digest[1] % len(WORDS)]
     return f"{one}{other}{digest[2] % 100:02}"

@@ -1,8 +1,8 @@
 """Draw cases from a generator: an untrusted Python file that a model or a person wrote (section 2.2.2).
 
 It runs as a case of its own on a clean machine of the base image: without a network, under a case's limits, and with no
-file of the reference or of another generator in reach. What it prints is no verdict: the reference decides a case's
-sign.
+file of the reference or of another generator in reach. Its output is not a verdict: the reference decides whether a
+case is positive or negative.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 Dimension = Literal["common", "boundary", "error"]
 DRAWS = 120
-"""Cases that are drawn for one class. The first ones that serve become its 50; the others replace those that do not."""
+"""Number of cases drawn for one class. The first 50 usable cases become the class; the others are spares."""
 MOST_QUOTED = 2_000
-"""Longest part of a generator's messages that is passed on, in characters."""
+"""Longest excerpt of a generator's messages that is passed on, in characters."""
 _LIMITS = CaseLimits(seconds=10, memory_mb=256, pids=16, output_bytes=8 << 20, text_bytes=0)
 _HERE = Path(inside.__file__).parent
 LIBRARY = {name: (_HERE / name).read_text("utf-8") for name in ("fuzz.py", "drive.py")}
@@ -66,10 +66,8 @@ class Generators:
         self._sandboxes, self._seed, self._stack = sandboxes, seed, ExitStack()
 
     def draw(self, tool: str, name: str, source: str, shared: Mapping[str, str]) -> Draws:
-        """Return the cases of a class's generator, the same in two runs.
-
-        `shared`: name -> text of files that it may import. Raises `ValueError` with its messages if it fails, and
-        `EngineError`.
+        """Return the cases of a class's generator, which must be the same in two runs. `shared` is name -> text of the
+        files that it may import. Raises `ValueError` with the generator's messages if it fails, and `EngineError`.
         """
         command = _COMMAND.format(tool=tool, seed=f"{self._seed}/{name}", count=DRAWS)
         case = Case(
@@ -129,7 +127,7 @@ def _parsed(text: str) -> ast.Module:
 
 
 def _read(text: str, tool: str, name: str) -> Draws:
-    """Read what the driver wrote; the generator may have written it. Raises `ValueError`."""
+    """Read the output of the driver, which the generator may have forged. Raises `ValueError`."""
     try:
         node = json.loads(text)
         draws = Draws(cases=node)

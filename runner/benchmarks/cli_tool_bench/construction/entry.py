@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator
 from runner.benchmarks.cli_tool_bench.construction.rejections import rejected
 
 LONGEST_NAME = 255
-"""Longest name of an executable or a repository, in characters. File systems know no longer ones."""
+"""Longest name of an executable or a repository, in characters. File systems allow no longer ones."""
 _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 """Places within camel case where a word begins: `csvToJson`, `HTTPServer`."""
 

@@ -1,4 +1,4 @@
-"""The funnel from candidates to chosen tasks: how many fell where, and why."""
+"""The funnel from candidates to chosen tasks: how many were rejected at each stage, and why."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ STAGES: dict[Stage, str] = {
     "reviewed": "are confirmed by two people",
     "chosen": "are chosen",
 }
-"""Stage -> what those that reach it have in common, for people."""
+"""Stage -> description of the candidates that reach it."""
 MOST_REASONS = 4
-"""Reasons that the picture names at each stage."""
+"""Number of reasons that the picture names at each stage."""
 LONGEST_REASON = 60
-"""Characters of a reason by which rejections are counted, and for which the picture has room."""
+"""Length to which a reason is cut, in characters. Rejections are counted by the cut text, which fits the picture."""
 
 
 class Outcome(Record):
@@ -36,20 +36,20 @@ class Outcome(Record):
     name: str
     reached: Stage
     task: str = ""
-    """Name of the folder of its task, once it has a recipe."""
+    """Name of the candidate's task folder, once there is a recipe."""
     unreviewed: bool = False
-    """Whether it was chosen although no two people have confirmed it."""
+    """Whether the candidate was chosen although fewer than two people have confirmed it."""
     rejection: Rejection | None = None
-    """Why it came no further; None: nothing speaks against it yet."""
+    """The rejection that stopped the candidate; None if there was none so far."""
 
     @property
     def reason(self) -> str:
-        """The reason up to its colon, by which rejections are counted; empty if there is none. A long one is cut."""
+        """The reason up to its colon, by which rejections are counted; empty if there is none. A long reason is cut."""
         return self.rejection.reason.partition(":")[0][:LONGEST_REASON] if self.rejection else ""
 
 
 def counts(outcomes: Sequence[Outcome]) -> dict[Stage, int]:
-    """Return how many candidates reached each stage. One that was chosen unreviewed is not among the confirmed ones."""
+    """Return how many candidates reached each stage. Candidates chosen without a review do not count as confirmed."""
     order = list(STAGES)
     reached = {
         stage: sum(order.index(one.reached) >= number for one in outcomes)
@@ -75,7 +75,7 @@ def _words(outcomes: Sequence[Outcome], stage: Stage, count: int) -> str:
 
 
 def picture(outcomes: Sequence[Outcome]) -> Figure:
-    """Draw a bar for each stage, with its count and, beneath it, why most fell there."""
+    """Draw a bar for each stage, with its count and, beneath it, the most frequent reasons for rejection."""
     from matplotlib.figure import Figure  # noqa: PLC0415 - takes a second, and a terminal needs none
 
     from runner.report.figures import ACCENT, INK, MUTED  # noqa: PLC0415 - as above
@@ -102,7 +102,7 @@ def picture(outcomes: Sequence[Outcome]) -> Figure:
 
 
 def text(outcomes: Sequence[Outcome]) -> str:
-    """Return the funnel as lines for a terminal: each stage with its count, and beneath it who fell there and why."""
+    """Return the funnel as lines for a terminal: each stage with its count, and beneath it the rejected candidates."""
     reached, order = counts(outcomes), list(STAGES)
     lines = []
     for number, (stage, count) in enumerate(reached.items()):

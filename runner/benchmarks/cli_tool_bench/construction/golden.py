@@ -1,8 +1,8 @@
 """Golden outputs: what the reference does in each case of a class (section 2.3), and which cases are kept.
 
-The reference is looked at twice at once, and a third time with the clock a day ahead and another host name. A case in
-which it does not do the same each time is not kept; nor is one that ends alike on a machine without the tool, because
-it would count for every submission.
+The reference runs each case twice in a row, and a third time with the clock a day ahead and another host name. A case
+with differing results is not kept. Neither is a case that ends alike on a machine without the tool, because it would
+count for every submission.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 CASES = 50
 """Cases of a class (section 2.2.2)."""
 FEWEST = 40
-"""Fewest steady cases with which a class is kept."""
+"""Smallest number of repeatable cases with which a class is kept."""
 AT_ONCE = 54
-"""Cases that are looked at together; more only if these do not suffice."""
+"""Number of cases that run together. Further cases run only if these do not suffice."""
 MOST_QUOTED = 1_500
 LONGEST_STDOUT = 2_000
-"""Longest output that is stored in whole, in characters; a longer one is digested."""
+"""Longest output that is stored in full, in characters; of a longer one only the digest is stored."""
 
 
 class GoldenCase(Record):
-    """A case that is kept, and what the reference does in it."""
+    """A case that is kept, with the reference's result."""
 
     dimension: Dimension
     case: Case
@@ -64,13 +64,13 @@ class GoldenClass(Record):
     example_result: CaseResult
     cases: tuple[GoldenCase, ...]
     dropped: dict[str, int]
-    """Reason -> number of drawn cases that were looked at and not kept."""
+    """Reason -> number of drawn cases that ran and were not kept."""
 
 
 def golden_class(
     name: str, draws: Draws, machine: ReferenceMachine, brand: Brand, rules: Rules
 ) -> GoldenClass:
-    """Look at a class's cases until 50 can be kept. Raises `ValueError` with what is wrong with the generator."""
+    """Run a class's cases until 50 can be kept. Raises `ValueError` with the fault of the generator."""
     kept: list[tuple[GoldenCase, CaseResult]] = []
     dropped: Counter[str] = Counter()
     message = ""
@@ -108,7 +108,7 @@ def lines(classes: Sequence[GoldenClass]) -> str:
 def _look(
     cases: Sequence[Case], machine: ReferenceMachine, brand: Brand, rules: Rules
 ) -> tuple[list[CaseResult], list[str]]:
-    """Return the results of the first look, and why each case is not kept; an empty reason keeps it."""
+    """Return the results of the first run, and for each case the reason not to keep it, empty if it is kept."""
     run = machine.look_up(cases)
     reasons = [
         _flaw(cases[index], result, brand)
@@ -128,7 +128,7 @@ def _look(
 
 
 def _flaw(case: Case, result: CaseResult, brand: Brand) -> str:
-    """Return why a result cannot be golden whatever later looks show; empty if nothing speaks against it."""
+    """Return why a result cannot be golden, whatever later runs show; empty if there is no objection."""
     if not is_lasting(result) or result.exit_code is None:
         return f"it does not end by itself ({result.ended})"
     if "stdout" in result.binary:
@@ -152,14 +152,14 @@ def _golden(drawn: Drawn, case: Case, result: CaseResult) -> GoldenCase:
 
 
 def _suffices(kept: Sequence[tuple[GoldenCase, CaseResult]]) -> bool:
-    """Return whether there are enough cases for a class and its example, of both signs."""
+    """Return whether there are enough cases for a class and its example, both positive and negative."""
     return len(kept) > CASES and len({golden.exit_code == 0 for golden, _ in kept}) == 2  # noqa: PLR2004 - both signs
 
 
 def _chosen(
     name: str, kept: list[tuple[GoldenCase, CaseResult]], dropped: Counter[str], message: str
 ) -> GoldenClass:
-    """Return the class: its example, and the first 50 other cases, both signs among them. Raises `ValueError`."""
+    """Return the class: its example and the first 50 other cases, positive and negative. Raises `ValueError`."""
     why = ", ".join(f"{number}: {reason}" for reason, number in dropped.most_common())
     example = _example(kept)
     if example is None:
@@ -184,7 +184,7 @@ def _chosen(
 
 
 def _example(kept: Sequence[tuple[GoldenCase, CaseResult]]) -> tuple[GoldenCase, CaseResult] | None:
-    """Return a common case that succeeds, neither the shortest nor a long one; one that can be shown whole, if any."""
+    """Return a common case that succeeds and is of medium length; prefer one that can be shown in full."""
     good = [one for one in kept if one[0].exit_code == 0 and one[0].dimension == "common"]
     whole = [one for one in good if all(_is_whole(change) for change in one[1].changes)]
     by_size = sorted(whole or good, key=lambda one: len(one[0].case.model_dump_json()) + len(one[1].stdout))
@@ -192,5 +192,5 @@ def _example(kept: Sequence[tuple[GoldenCase, CaseResult]]) -> tuple[GoldenCase,
 
 
 def _is_whole(change: Change) -> bool:
-    """Return whether all of a changed file is stored."""
+    """Return whether the whole content of a changed file is stored."""
     return change.text is None or change.size is None or len(change.text.encode()) >= change.size
