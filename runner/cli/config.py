@@ -30,7 +30,7 @@ from runner.resources import ROOT
 from runner.sweeps.cells import LONGEST_NAME, NO_MODEL, Cell, Settings, Sweep
 from runner.sweeps.pricing import Pricing, priced
 from runner.sweeps.refusals import absent_keys
-from runner.sweeps.store_address import checked, is_address, local_folder
+from runner.sweeps.store_address import CREDENTIALS, checked, is_address, local_folder
 from runner.sweeps.tiers import read_tiers
 from runner.sweeps.yaml_files import leaves
 from runner.terminal.suggestions import suggest
@@ -235,10 +235,16 @@ def _check_placement(node: dict[str, Any]) -> None:
 
 
 def _check_env(nodes: Sequence[dict[str, Any]], typed: Sequence[str]) -> None:
-    """Raise `ConfigError` if `dataset.env` names the variable of an API key of any option, chosen or not."""
+    """Raise `ConfigError` if `dataset.env` names the variable of an API key, of any option or of the store."""
     names = [name for node in nodes for name in dict(leaves(node)).get("dataset.env") or ()]
     if not names:
         return
+    taken = sorted(CREDENTIALS.intersection(names))
+    if taken and any(node["store"].get("address") for node in nodes):
+        raise ConfigError(
+            f"dataset.env: {taken[0]} opens the store of the records, which no sandbox may change: leave it out, or "
+            "choose a folder as outputs."
+        )
     known = [*nodes, *option_nodes(config_folders(typed))]
     keys = {value for node in known for path, value in leaves(node) if _KEY_VARIABLE.search(path)}
     if secret := sorted(keys.intersection(names)):

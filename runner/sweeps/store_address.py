@@ -14,6 +14,8 @@ from runner.errors import ConfigError
 from runner.records import Record
 
 _ADDRESS = re.compile(r"s3://[A-Za-z0-9][\w.-]{1,61}[A-Za-z0-9](/(?!\.\.?(/|$))[\w.=+-]+)*", re.ASCII)
+CREDENTIALS = frozenset({"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"})
+"""Variables that open a store."""
 _ENDPOINTS = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AWS_ENDPOINT_URL_S3")
 """Variables by which another service than Amazon's is used."""
 

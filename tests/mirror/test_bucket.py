@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -94,3 +96,29 @@ def test_what_is_wrong_with_a_store_is_a_sentence_without_a_secret(
     monkeypatch.delenv("AWS_ALLOW_HTTP")
     with pytest.raises(StoreError, match="AWS_ALLOW_HTTP=true"):
         Bucket(address).put("x", b"")
+
+
+MEASURED = """
+import resource, sys
+from pathlib import Path
+from runner.mirror.bucket import Bucket
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+bucket, file = Bucket(sys.argv[1]), Path(sys.argv[2])
+bucket.put("warm", b"")
+before = peak()
+bucket.send("large", file)
+bucket.fetch("large", file.with_name("back"), file.stat().st_size, sys.argv[3])
+print(peak() - before)
+"""
+
+
+def test_memory_is_bounded_whatever_the_size_of_a_file(address: str, tmp_path: Path) -> None:
+    large = tmp_path / "large"
+    with large.open("wb") as file:
+        file.truncate(256 << 20)
+    with large.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    command = [sys.executable, "-c", MEASURED, address, str(large), digest]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert int(ended.stdout) < 128, f"{ended.stdout} MiB"

@@ -232,3 +232,10 @@ def test_without_obstore_the_extra_is_named_and_a_folder_needs_none(
     assert main([*words, "outputs=s3://bucket/x"]) == 2
     assert "pip install 'assay[s3]'" in capsys.readouterr().err
     assert type(open_store(crew_sweep(tmp_path).settings)) is Store
+
+
+def test_no_sandbox_is_given_what_opens_the_store(tmp_path: Path) -> None:
+    words = ("dataset=harbor", f"dataset.root={tmp_path}", "dataset.env=[AWS_SECRET_ACCESS_KEY]")
+    with pytest.raises(ConfigError, match="AWS_SECRET_ACCESS_KEY opens the store of the records"):
+        crew_sweep(Path("x"), "outputs=s3://bucket/team", *words)
+    crew_sweep(tmp_path, *words)
