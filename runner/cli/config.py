@@ -240,7 +240,7 @@ def _check_env(nodes: Sequence[dict[str, Any]], typed: Sequence[str]) -> None:
     if not names:
         return
     taken = sorted(CREDENTIALS.intersection(names))
-    if taken and any(node["store"].get("address") for node in nodes):
+    if taken and any((node.get("store") or {}).get("address") for node in nodes):
         raise ConfigError(
             f"dataset.env: {taken[0]} opens the store of the records, which no sandbox may change: leave it out, or "
             "choose a folder as outputs."

@@ -132,6 +132,24 @@ def test_what_could_not_be_sent_is_kept_and_sent_by_the_next_command(
     assert (folder / RECORD).exists()
 
 
+def test_a_trial_whose_files_were_cut_off_is_not_there_at_all(
+    opened: Opened, address: str, server: ObjectServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with server.line() as line:
+        with monkeypatch.context() as patch:
+            patch.setenv("AWS_ENDPOINT", line.endpoint)
+            here = opened("here", 4.0)
+        with here.locked():
+            folder, _ = here.begin(KEY)
+            (folder / "a").write_bytes(b"small")
+            (folder / "workspace.tar.gz").write_bytes(os.urandom(24 << 20))
+            line.cut_after(12 << 20)
+            with pytest.raises(OutputsError, match="cannot be reached"):
+                here.write(trial_record())
+    assert list(Bucket(address).listing("files"))
+    assert not list(Bucket(address).listing("records"))
+
+
 def test_a_driver_that_is_replaced_writes_nothing_more(opened: Opened, address: str) -> None:
     here = opened("here", 2.0)
     stopped = threading.Event()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import socket
 import subprocess
@@ -29,6 +30,7 @@ class Line:
 
     def __init__(self, port: int) -> None:
         self._to, self._is_cut = port, False
+        self._left: float = math.inf
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._open: set[socket.socket] = set()
         self.endpoint = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
@@ -41,9 +43,13 @@ class Line:
             with suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
 
+    def cut_after(self, size: int) -> None:
+        """Cut the line once it has carried so many bytes."""
+        self._left = size
+
     def mend(self) -> None:
         """Let requests through again."""
-        self._is_cut = False
+        self._is_cut, self._left = False, math.inf
 
     def close(self) -> None:
         """Cut the line for ever."""
@@ -65,6 +71,9 @@ class Line:
     def _pass_on(self, source: socket.socket, target: socket.socket) -> None:
         with suppress(OSError):
             while part := source.recv(_CHUNK):
+                self._left -= len(part)
+                if self._left < 0:
+                    self.cut()
                 target.sendall(part)
         for end in (source, target):
             self._open.discard(end)
