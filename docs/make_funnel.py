@@ -1,7 +1,7 @@
 """Picture of the funnel from candidates to tasks: `python docs/make_funnel.py`.
 
 Takes the table of `docs/tutorials` through `job=curate_cli_tools`, which installs each candidate in a sandbox. Recipes
-of candidates that are no task yet are written beside a copy of the shipped tasks, and thrown away.
+of candidates that are not tasks yet are written beside a copy of the shipped tasks, and thrown away.
 """
 
 from __future__ import annotations

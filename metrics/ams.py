@@ -58,7 +58,7 @@ class Scoring(Protocol):
 
     @property
     def cbq(self) -> str:
-        """What a trial contributes to CBQ: `quality`, its reward; or `passes`, its reward if it passed, else 0."""
+        """Contribution of a trial to CBQ. `quality`: its reward; `passes`: its reward if it passed, else 0."""
 
 
 def task_parts(trials: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:

@@ -3,8 +3,8 @@
 The data come from the gateway's records, so they mean the same for every agent. Columns read beside those of
 `metrics.table`: `tool_kinds`, the kinds of a trial's tool calls in order, separated by spaces; `tool_phases`, the
 phases of these calls, separated likewise; `programs`, the programs that its terminal commands ran, separated by `;`;
-`own_finish`, whether the
-agent ended its work itself. All figures are over the **valid** trials, every attempt, of cells with a model.
+`own_finish`, whether the agent ended its work itself. All figures are over the **valid** trials, every attempt, of
+cells with a model.
 """
 
 from __future__ import annotations

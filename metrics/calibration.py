@@ -55,7 +55,7 @@ def effort(trials: pd.DataFrame, measures: Sequence[str] = tuple(WEIGHTS)) -> pd
     """
     if nowhere := [name for name in measures if name not in trials or trials[name].isna().all()]:
         rest = ",".join(name for name in measures if name not in nowhere)
-        raise TableError({f"No trial says {' or '.join(nowhere)}; measures=[{rest}] leaves that out": ()})
+        raise TableError({f"No trial has {' or '.join(nowhere)}; measures=[{rest}] leaves that out": ()})
     trials = check(trials, one_dataset=True, columns=measures)
     rows = trials[valid(trials)]
     names = pd.Index(sorted(trials["task"].unique()), name="task")

@@ -76,8 +76,7 @@ def tokens_across_agents(trials: pd.DataFrame) -> pd.DataFrame:
     Counted are **valid** trials with tokens; an agent's tokens and passes are means over its attempts at the task. The
     index is model and task, with dataset and budget between them where these columns exist; tasks with one agent are
     left out. Columns: `agents`, the number of agents; `least` and `most`, the agents with the fewest and most tokens,
-    each with
-    its `_tokens` and `_passed` (share of attempts); `ratio` = most_tokens / least_tokens. Ties go by name.
+    each with its `_tokens` and `_passed` (share of attempts); `ratio` = most_tokens / least_tokens. Ties go by name.
     """
     unit = [name for name in ("model", "dataset", "budget", "task") if name in trials]
     rows = trials[valid(trials) & (trials["tokens"].fillna(0) > 0)]

@@ -186,7 +186,7 @@ def loess(x: ArrayLike, y: ArrayLike, at: ArrayLike) -> np.ndarray:
     """
     xs, ys, places = (np.asarray(values, float) for values in (x, y, at))
     if len(xs) < 2:  # noqa: PLR2004 - what a line needs
-        raise ValueError(f"{len(xs)} points make no curve; two are the least")
+        raise ValueError(f"{len(xs)} points do not make a curve; two are the minimum")
     distance = np.abs(places[:, None] - xs)
     reach = np.sort(distance, axis=1)[:, [ceil(2 / 3 * len(xs)) - 1]]
     far = np.divide(distance, reach, out=(distance > 0).astype(float), where=reach > 0)

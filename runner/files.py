@@ -43,5 +43,5 @@ def no_room(path: Path, error: OSError) -> OutputsError:
 
 
 def code_digest(files: Iterable[Path]) -> str:
-    """Return the SHA-256 of source files in the order of their paths: other code may judge otherwise."""
+    """Return the SHA-256 of source files in the order of their paths, since changed code may judge differently."""
     return hashlib.sha256(b"".join(file.read_bytes() for file in sorted(files))).hexdigest()

@@ -1,4 +1,4 @@
-"""One protocol for each axis of variation. Implementations are named by `_target_` in `conf/`, never registered.
+"""The protocols, one for each axis of variation. Implementations are named by `_target_` in `conf/`, never registered.
 
 Every implementation is a frozen pydantic model whose fields *are* its configuration. `config.build` validates the YAML
 straight into it, so an unknown key fails before anything is started. `__init__` does no I/O. Each protocol has a
@@ -86,7 +86,7 @@ class Dataset(Configured, Protocol):
 
 
 class Agent(Configured, Protocol):
-    """Someone who works on a task: a `CommandAgent` or a `DrivingAgent`."""
+    """A worker on tasks: a `CommandAgent` or a `DrivingAgent`."""
 
     @property
     def name(self) -> str:
@@ -98,19 +98,19 @@ class Agent(Configured, Protocol):
 
     @property
     def uses_model(self) -> bool:
-        """Whether the agent asks a model. Cells of agents that do not (oracle, nop) do not multiply with models."""
+        """Whether the agent asks a model. An agent that does not (oracle, nop) has one cell for all models."""
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Fields of `records.Model` that the agent cannot work without. A model that lacks one is refused."""
+        """Fields of `records.Model` that the agent needs. A model that lacks one of them is refused."""
 
     @property
     def api(self) -> ApiName:
-        """API by which the agent asks its model. The model is asked by the same one before the first trial."""
+        """API through which the agent asks its model. The check before the first trial uses the same API."""
 
     @property
     def memory_mb(self) -> int | None:
-        """MiB that the agent needs in its sandbox. A task's lower limit is raised to it; None raises none."""
+        """MiB that the agent needs in its sandbox. A task's lower limit is raised to this; None raises no limit."""
 
     @property
     def tools(self) -> Mapping[Any, tuple[str, ...]]:
@@ -154,7 +154,7 @@ class DrivingAgent(Agent, Protocol):
 
 
 class Bench(Protocol):
-    """Everything that a `DrivingAgent` gets for one rollout, and only for that long. For use by one thread."""
+    """Everything that a `DrivingAgent` gets for one rollout, valid only during that rollout. For use by one thread."""
 
     @property
     def sandbox(self) -> Machine:
@@ -170,7 +170,7 @@ class Bench(Protocol):
 
     @property
     def key(self) -> str:
-        """Key of the trial, which pays for what is asked here and cached for others."""
+        """Key of the trial, which pays for questions whose answers are cached for other trials."""
 
     @property
     def cache(self) -> Path:
@@ -178,7 +178,7 @@ class Bench(Protocol):
 
     @property
     def model(self) -> Model:
-        """Model that `ask` asks. Its answers can be cached for trials of the same model."""
+        """Model that `ask` asks. Its answers can be cached for other trials with the same model."""
 
     @property
     def seconds_left(self) -> float | None:
@@ -186,7 +186,7 @@ class Bench(Protocol):
 
     @property
     def is_over(self) -> bool:
-        """Whether the deadline has passed or the user has stopped the run. May be read from any thread."""
+        """Whether the deadline has passed or the user has stopped the run. Any thread may read this."""
 
     def check(self) -> None:
         """Raise `Stopped` when the rollout is over (`is_over`)."""
@@ -199,13 +199,13 @@ class Bench(Protocol):
         """
 
     def share(self, trial: str, question: str) -> None:
-        """Note for replays that this question was answered from the cache, as the trial of this key was answered."""
+        """Note for replays that this question was answered from the cache, with the answer to the trial of this key."""
 
     def use(self, name: str, arguments: Mapping[str, Any]) -> None:
-        """Record that the model's last answer calls this tool. To be called before the tool runs."""
+        """Record that the model's last answer calls this tool. Call this before the tool runs."""
 
     def returned(self, result: str) -> None:
-        """Record the result of the last tool. To be called before the model is asked again."""
+        """Record the result of the last tool. Call this before the model is asked again."""
 
     def log(self, text: str) -> None:
         """Add a line to the trial's `agent.stdout`, which people can read while the rollout runs."""
@@ -260,17 +260,17 @@ class Sandbox(Machine, Protocol):
 
     @property
     def entrypoint_ended(self) -> bool:
-        """Whether the image's ENTRYPOINT was to run and ended at once, in a machine that an agent had left so."""
+        """Whether the image's ENTRYPOINT was to run but ended at once, in a machine that an agent had changed."""
 
     def changes(self) -> Changes | None:
-        """Return how the file system differs from the image, apart from mounts and the runner's own files.
+        """Return the differences of the file system from the image, apart from mounts and the runner's own files.
 
         None when the differences cannot be listed or are too many. The sandbox's processes can bring that about.
         """
 
     @property
     def excess(self) -> Literal["disk", "files"] | None:
-        """Limit that the sandbox exceeded when `kill` ended it; None before that."""
+        """Limit that the sandbox had exceeded when `kill` ended it; None before that."""
 
     def snapshot(self) -> Image:
         """Freeze the file system as an image. Leaving the sandbox's context removes it.
@@ -288,11 +288,11 @@ class CaseBox(Protocol):
 
     @property
     def side(self) -> CaseSide:
-        """Image of the side, and how its cases are run."""
+        """The side: its image, and the settings for its cases."""
 
     @property
     def how(self) -> How:
-        """Way in which cases are isolated, as on each result."""
+        """Isolation of the cases, as recorded on each result."""
 
     def run(self, case: Case) -> CaseResult:
         """Run one case from the clean state. Whatever the case does is a value. Thread-safe; waits for a free lane.
@@ -313,7 +313,7 @@ class SandboxProvider(Configured, Protocol):
         """Hosts that the mode allowlist lets through; see `sandbox.network`."""
 
     def memory_of(self, environment: Environment) -> int | None:
-        """Return how many MiB a sandbox of this environment may use; None if there is no limit."""
+        """Return the MiB that a sandbox of this environment may use; None if there is no limit."""
 
     def image(self, environment: Environment, progress: ImageProgress = lambda _: nullcontext()) -> Image:
         """Return a usable image for an environment: local, pulled or built. Simultaneous callers share one build.
@@ -353,13 +353,13 @@ class SandboxProvider(Configured, Protocol):
     def release(self) -> None:
         """Remove the sandboxes of this process, which is about to end, while other threads may be using them.
 
-        What cannot be removed in a few seconds is left to the next `reap`.
+        Sandboxes that cannot be removed within a few seconds are left to the next `reap`.
         """
 
 
 @dataclass(frozen=True)
 class Submission:
-    """The result of a rollout, and what its verifier may use."""
+    """The result of a rollout, and the means that its verifier may use."""
 
     task: Task
     sandbox: Sandbox
@@ -390,7 +390,7 @@ class Verifier(Protocol):
 
 @runtime_checkable
 class CollectingVerifier(Verifier, Protocol):
-    """A verifier that keeps more of the agent's machine than the workspace, for people and not for the verdict."""
+    """A verifier that keeps files of the agent's machine beside the workspace, for people and not for the verdict."""
 
     def collect(self, submission: Submission) -> tuple[str, ...]:
         """Copy files of the agent's machine into the submission's folder. Return flags for the trial's record.
@@ -419,13 +419,13 @@ class Executor(Protocol):
 
 
 class Tracker(Configured, Protocol):
-    """A projection of finished records to somewhere people look."""
+    """A projection of finished records into a user interface for people."""
 
     def log(self, sweep: Path) -> str:
-        """Log the sweep in this folder. Return what to tell the user (command and link). Raises `TrackingError`."""
+        """Log the sweep in this folder. Return a message for the user with command and link. Raises `TrackingError`."""
 
     def open(self, outputs: Path, port: int) -> None:
-        """Become the user interface of what is logged, on this port of the loopback, or print where it is.
+        """Become the user interface of the logged sweeps, on this port of the loopback, or print its address.
 
         Raises `ConfigError` when nothing is logged.
         """

@@ -32,9 +32,7 @@ class Oracle(Bound):
     name: str = "oracle"
 
     def command(self, task: Task, endpoint: Endpoint | None) -> ExecSpec:  # noqa: ARG002 - see protocols.Agent
-        """Return the command that runs the uploaded solution, which no other agent gets. Raises `TaskError` if there is
-        none.
-        """
+        """Return the command that runs the solution, which only this agent gets. Raises `TaskError` without one."""
         if task.solution is None:
             raise TaskError(f"{task.name} has no solution folder: agent=oracle cannot run it.")
         if task.solution_refused:

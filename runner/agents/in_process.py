@@ -6,9 +6,7 @@ from runner.records import ApiName
 
 
 class InProcess:
-    """Base class for agents without a program in the sandbox: answers what `protocols.Agent` asks about such a
-    program.
-    """
+    """Base class for agents without a program in the sandbox: the answers to `protocols.Agent` about such a program."""
 
     @property
     def api(self) -> ApiName:

@@ -131,7 +131,7 @@ def _check_names(members: dict[Place, Member]) -> None:
         if _has_controls(name):
             raise refusal(name, "has control characters in its path")
         if member.kind == "link" and not stays_inside(place, member.target):
-            raise refusal(name, f"is a link that leaves its place, to {member.target[:200]!r}")
+            raise refusal(name, f"is a link that leads outside, to {member.target[:200]!r}")
 
 
 def _has_controls(text: str) -> bool:

@@ -194,9 +194,7 @@ def open_archive(packed: Path) -> Iterator[Tar | Zip]:
 
 
 def _is_zip(packed: Path) -> bool:
-    """Return whether a file begins and ends as a zip file. A tar file whose last member is a zip file only ends like
-    one.
-    """
+    """Return whether a file begins and ends like a zip file. A tar file that ends with a zip file only ends so."""
     with packed.open("rb") as file:
         return file.read(4) in ZIP_BEGINNINGS and zipfile.is_zipfile(file)
 
@@ -207,7 +205,7 @@ def place_of(name: str) -> Place:
     if name.startswith("/"):
         raise refusal(name, "has an absolute path")
     if ".." in parts:
-        raise refusal(name, "leaves its place")
+        raise refusal(name, "leads outside")
     longest = max((len(os.fsencode(part)) for part in parts), default=0)
     if longest > NAME_BYTES or len(parts) > DEPTH or len(os.fsencode(name)) > PATH_BYTES:
         raise refusal(name, "has a path that is too long")

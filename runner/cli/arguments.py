@@ -92,10 +92,10 @@ def check(argv: Sequence[str]) -> list[str]:
 
 
 def config_folders(words: Sequence[str] = ()) -> list[Path]:
-    """Return the folders of options in Hydra's order, in which the first file of a name counts: the user's own `conf/`,
-    the shipped one, and those that `--config-dir` adds.
+    """Return the folders of options: the user's own `conf/`, the shipped one, and those that `--config-dir` adds.
 
-    Raises `ConfigError` if a folder is not there, and for a `config.yaml` in the user's own.
+    They are in Hydra's order, in which the first file of a name counts. Raises `ConfigError` if a folder does not
+    exist, and for a `config.yaml` in the user's own.
     """
     own = own_conf()
     if own and (own / "config.yaml").exists():
@@ -116,12 +116,12 @@ def added_folders(flags: Flags) -> list[Path]:
 
 
 def is_multirun(flags: Flags) -> bool:
-    """Tell whether `-m` was typed."""
+    """Return whether `-m` was typed."""
     return any(flag in ("-m", "--multirun") for flag, _ in flags)
 
 
 def is_question(flags: Flags) -> bool:
-    """Tell whether Hydra is to answer a question, and nothing to be done."""
+    """Return whether Hydra is only to answer a question."""
     return any(flag in _QUESTIONS for flag, _ in flags)
 
 
@@ -225,7 +225,7 @@ def _override(word: str) -> tuple[str, str, str | None]:
 
 
 def _instead(word: str) -> str:
-    """Return what to type instead of a bare word or an unknown flag."""
+    """Return a hint on what to type instead of a bare word or an unknown flag."""
     name = word.lstrip("-").replace("-", "_")
     as_option = next((f"{group}={name}" for group in groups() if name in options(group)), None)
     if as_option or name in [*groups(), *scalars()]:
@@ -234,7 +234,7 @@ def _instead(word: str) -> str:
 
 
 def _words(value: str | None) -> list[str]:
-    """Return the options that a value names; none where Hydra has to find them (`glob(*)`, `[a,b]`)."""
+    """Return the options that a value names; none if Hydra has to find them (`glob(*)`, `[a,b]`)."""
     words = [word.strip().strip("'\"") for word in (value or "").split(",")]
     return words if all(_WORD.fullmatch(word) for word in words) else []
 
@@ -305,7 +305,7 @@ def target_of(file: Path, group: str, folders: Sequence[Path]) -> type[Any] | No
 
 
 def lineage(file: Path, folders: Sequence[Path]) -> Iterator[dict[str, Any]]:
-    """Yield an option's content, then that of the options of its group that it builds on, wherever these lie."""
+    """Yield an option's content, then that of the options of its group on which it builds, in whatever folder."""
     node = _read(file)
     yield node
     for base in node.get("defaults", []):

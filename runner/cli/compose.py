@@ -71,7 +71,7 @@ def answer(words: Sequence[str]) -> None:
 
 
 def _cells(overrides: Sequence[str], *, several: bool) -> list[DictConfig]:
-    """Compose each combination of the values that are swept; without a sweep, the one cell.
+    """Compose each combination of the swept values; without a sweep, compose the one cell.
 
     A preset sweeps by `hydra.mode` and `hydra.sweeper.params`; a typed value replaces the preset's. Hydra's own sweeper
     composes every cell twice, the first time to see whether it can.

@@ -44,7 +44,7 @@ _SCORING_WORD = re.compile(r"[+~]*scoring\b(?:\.(?P<key>[\w.]+)=)?")
 
 
 def load(configs: Sequence[DictConfig], typed: Sequence[str] = ()) -> Sweep:
-    """Return the sweep that the composed jobs of one command make up. Raises `ConfigError`; starts nothing.
+    """Return the sweep that the composed jobs of one command form. Raises `ConfigError`; starts nothing.
 
     `typed` is the command line, which says whether a scoring was asked for.
     """
@@ -83,7 +83,7 @@ def load(configs: Sequence[DictConfig], typed: Sequence[str] = ()) -> Sweep:
 
 
 def load_composed(composed: Iterable[dict[str, Any]]) -> Sweep:
-    """Return the sweep that `Sweep.composed` of another process makes up here. Raises `ConfigError`."""
+    """Return the sweep that `Sweep.composed` of another process forms here. Raises `ConfigError`."""
     return load([OmegaConf.create(dict(node)) for node in composed])
 
 
@@ -198,7 +198,7 @@ def _cells(nodes: Sequence[dict[str, Any]], pricing: Pricing) -> tuple[Cell, ...
 
 
 def _distinct(budgets: Sequence[Budget]) -> list[Budget]:
-    """Return the budgets, where those of one name have their different limits added to it: `default_turns_50`."""
+    """Return the budgets. The names of those that share one get their differing limits added: `default_turns_50`."""
     renamed = []
     for budget in budgets:
         twins = [other for other in budgets if other.name == budget.name]
@@ -226,7 +226,7 @@ def to_yaml(composed: Iterable[dict[str, Any]]) -> str:
 
 
 def _check_placement(node: dict[str, Any]) -> None:
-    """Raise `ConfigError` for a file meant for the whole configuration that landed in a node of its own."""
+    """Raise `ConfigError` for a file meant for the whole configuration that was composed into a node of its own."""
     for group in ("experiment", "agent_model"):
         if group in node:
             raise ConfigError(
@@ -255,7 +255,7 @@ def _check_env(nodes: Sequence[dict[str, Any]], typed: Sequence[str]) -> None:
 
 
 def _check_same_settings(nodes: Sequence[dict[str, Any]]) -> None:
-    """Raise `ConfigError` if cells differ in what a sweep has once."""
+    """Raise `ConfigError` if cells differ in settings of which a sweep has only one value."""
     first = dict(leaves(nodes[0]))
     for node in nodes[1:]:
         other = dict(leaves(node))
@@ -268,7 +268,7 @@ def _check_same_settings(nodes: Sequence[dict[str, Any]]) -> None:
 
 
 def _name(cells: Sequence[Cell]) -> str:
-    """Make the name of a sweep from its cells, so that the same command resumes it."""
+    """Return a sweep's name made from its cells, so that the same command resumes it."""
     axes = (
         [cell.agent.name for cell in cells],
         [cell.model.name for cell in cells if cell.agent.uses_model],
@@ -300,7 +300,7 @@ def _fitted(kind: Any, key: str, value: Any) -> Any:
 
 
 def _fault(kind: Any, prefix: str, fault: ErrorDetails) -> str:
-    """Return a line on one fault of validation."""
+    """Return one line about a validation error."""
     *path, key = fault["loc"] or ("",)
     where = prefix + ".".join(str(part) for part in fault["loc"])
     if fault["type"] == "extra_forbidden":
@@ -328,7 +328,7 @@ def _check_needs(agent: Agent, model: Model) -> None:
     for field in agent.needs:
         if getattr(model, field) is None:
             raise ConfigError(
-                f"agent {agent.name} needs to know the {field} of its model, and model {model.name} does not say it: "
+                f"agent {agent.name} needs to know the {field} of its model, and model {model.name} does not give it: "
                 f"set model.{field}=TOKENS."
             )
 

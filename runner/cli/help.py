@@ -70,7 +70,7 @@ EXIT_CODES = {
 }
 
 OWN = " (your own)"
-"""Mark of an option of the `conf/` where the user is."""
+"""Mark of an option from the `conf/` of the current folder."""
 
 _WIDEST = 120
 """Widest help, in columns."""
@@ -128,7 +128,7 @@ def _prose(text: str) -> str:
 
 
 def _listed(entries: Mapping[str, str], columns: int, at: int = 0) -> list[str]:
-    """Return lines with each word and its text beside it, or below it if the word is long."""
+    """Return lines with each word and, beside it or below a long one, its text."""
     at = min(at or max(map(len, entries)) + 2, columns // 2)
     lines = []
     for word, text in entries.items():
@@ -142,7 +142,7 @@ def _listed(entries: Mapping[str, str], columns: int, at: int = 0) -> list[str]:
 
 
 def _example(words: str, text: str, columns: int) -> list[str]:
-    """Return a command, broken as a shell takes it, and its text beside or below it."""
+    """Return a command, broken into lines that a shell accepts, with its text beside or below it."""
     command = textwrap.wrap(
         f"python -m runner {words}".rstrip(), columns - 4, break_long_words=False, break_on_hyphens=False
     )
@@ -191,7 +191,7 @@ def _rows() -> dict[str, re.Match[str]]:
 
 
 def _is_derived(row: re.Match[str]) -> bool:
-    """Tell whether a group's option follows from those of others and is not chosen."""
+    """Return whether a group's option follows from the options of other groups, so that nobody chooses it."""
     return row["value"].startswith("${")
 
 

@@ -1,4 +1,4 @@
-"""What all trials of a sweep share at the providers: the limits on calls, and one sum of what is spent.
+"""The account that all trials of a sweep share: the limits on calls to providers, and the sum of their spend.
 
 A session tells the account the most that a call can cost before the call is sent, and what is charged after it. So the
 account knows at any time what a machine that vanishes may have spent.
@@ -28,17 +28,17 @@ class Entry(NamedTuple):
     provider: str
     """Provider of the session's model, as limits name it."""
     number: int
-    """Number of the call that this is about."""
+    """Number of the call that this entry is about."""
     at: int
-    """Number of entries of the session before this one. Entries may be noted late, when a later one already counts."""
+    """Number of the session's earlier entries. An entry may arrive late, when a later entry already counts."""
     charged: Mapping[str, float]
-    """Kind of budget -> spend as caps count it."""
+    """Kind of budget -> spend, as the caps count it."""
     held: Mapping[str, float]
-    """Kind of budget -> worst case of the calls under way."""
+    """Kind of budget -> worst case of the session's calls under way."""
 
 
 class Account(Protocol):
-    """The account of a sweep, as sessions use it in their gateway's event loop. Only calls to providers are told."""
+    """The account of a sweep, which sessions use in their gateway's event loop. It covers only calls to providers."""
 
     def limits(self, provider: str) -> bool:
         """Return whether calls to this provider may have to wait for others."""
@@ -47,17 +47,17 @@ class Account(Protocol):
         """Return a context that waits for a place among the calls that may be under way, and occupies it."""
 
     async def sending(self, entry: Entry) -> None:
-        """Wait for the turn of a request, and note its worst case. The request may be sent once this returns."""
+        """Wait for the turn of a request, and note its worst case. The request may be sent once this method returns."""
 
     def ended(self, entry: Entry, call: ModelCall) -> None:
         """Note what is charged after a call."""
 
     def closed(self, entry: Entry) -> None:
-        """Note what a session has spent that makes no more calls."""
+        """Note the final spend of a session that makes no more calls."""
 
 
 class SweepAccount:
-    """The account where it is kept. Its gates live in the event loop that uses them; any thread may read it."""
+    """The account itself, in the process that keeps it. Its gates belong to one event loop; any thread may read it."""
 
     def __init__(self, limits: CallLimits) -> None:
         self._gates = Gates(limits)
@@ -111,7 +111,7 @@ class SweepAccount:
             self._past.update(entry.charged)
 
     def lost(self, sessions: Iterable[str]) -> None:
-        """Charge what these sessions held at its worst: nobody will tell what their calls under way have cost."""
+        """Charge these sessions for the worst case of their calls under way: nobody will report the real cost."""
         with self._lock:
             for session in sessions:
                 if entry := self._open.pop(session, None):

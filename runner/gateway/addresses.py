@@ -1,4 +1,4 @@
-"""The test whether a network address belongs to the public internet. Pure, with the standard library only.
+"""Test whether a network address belongs to the public internet. Pure, with the standard library only.
 
 `ipaddress.is_global` is not enough: its answers differ between versions of Python, and it accepts addresses that stand
 for private ones, such as those of translators and tunnels.
@@ -29,7 +29,7 @@ NOT_PUBLIC = tuple(
 )
 """Networks that some version of Python takes for public."""
 INNER = tuple(map(ipaddress.ip_network, ("100.64.0.0/10", "fc00::/7")))
-"""Private networks that `ipaddress` does not call private in every version of Python."""
+"""Private networks that some version of Python's `ipaddress` does not call private."""
 METADATA = tuple(
     map(
         ipaddress.ip_network,
@@ -57,8 +57,8 @@ def is_public(address: Address) -> bool:
 def is_inner(address: Address) -> bool:
     """Return whether an address may be a server in a private network of this machine's user.
 
-    An address of a machine itself, of its link, of a group or of a cloud's metadata is none, and neither is an IPv6
-    address that stands for another one.
+    Addresses of the machine itself, of its link, of groups and of a cloud's metadata do not count, and neither do IPv6
+    addresses that stand for other addresses.
     """
     if any(address in network for network in METADATA if network.version == address.version):
         return False

@@ -93,7 +93,7 @@ def check(answer: Json, api: str) -> None:
 
 
 def countable(answer: Json, api: str) -> Json:
-    """Return the answer, without its usage if one of its counts is missing or invalid.
+    """Return the answer; without its usage, if a count in the usage is missing or invalid.
 
     litellm takes null for 0 and true for 1, so the caps would count too few tokens.
     """

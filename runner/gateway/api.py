@@ -94,7 +94,7 @@ class Api(Protocol):
         """Return the model's words."""
 
     def reasoning(self, response: Json) -> str:
-        """Return the model's thoughts, as far as the provider shows them."""
+        """Return the model's reasoning, as far as the provider shows it."""
 
     def tool_calls(self, response: Json) -> tuple[ToolCall, ...]:
         """Return the model's tool calls."""
@@ -161,7 +161,7 @@ def token_count(counts: object, *names: str) -> int:
 
 
 def openai_usage(response: Json, read: str, written: str, *created: str) -> Usage | None:
-    """Return the usage of an OpenAI answer, given its names of the tokens read, written and put into a cache."""
+    """Return the usage in an OpenAI answer, given the names of its counts of tokens read, written and newly cached."""
     counts = response.get("usage") or {}
     total = token_count(counts, read)
     if not total:  # every call reads something: the provider sent no usage, and litellm filled in zeros

@@ -35,7 +35,7 @@ from runner.records import Budget, Model, Prices, Rates, Record, Usage
 
 PER_MILLION = 1e-6
 LEAST_OUTPUT = 16
-"""Smallest useful bound on output, in tokens. Some providers refuse a lower one."""
+"""Smallest useful bound on output, in tokens. Some providers refuse a lower bound."""
 MOST_OUTPUT = 128_000
 """Worst case of an answer's length, in tokens, where neither request, model nor budget bounds it. Few models write
 more; those have a `max_output_tokens` in their YAML."""
@@ -45,7 +45,7 @@ PICTURE = re.compile(
     rb'"type":"(?:image|image_url|input_image|document|file|input_file|video_url|input_audio)"'
 )
 PICTURE_BYTES = 10_000
-"""Bytes added for each picture, document or film: one of 500 bytes may cost thousands of tokens."""
+"""Bytes added for each picture, document or film, since 500 bytes of one may cost thousands of tokens."""
 UNITS = {
     "turns": "model calls",
     "input_tokens": "input tokens",
@@ -82,7 +82,7 @@ class _Level(NamedTuple):
     """Worst case of the calls under way."""
     limit: float
     need: float
-    """Least that the next call needs: the worst case of its input and the smallest output."""
+    """Amount that the next call needs at least: the worst case of its input and the smallest output."""
 
 
 class Hold(Record):
@@ -92,7 +92,7 @@ class Hold(Record):
     """The request's `pieces`."""
     input_tokens: int
     output_tokens: int
-    """Bound of the request, the model or the budget; without one the context window, or `MOST_OUTPUT`."""
+    """Bound on output from the request, the model or the budget; else the context window, or else `MOST_OUTPUT`."""
     usd: float
     max_output: int | None
     """Maximum sent to the provider; None leaves the maximum to the provider."""
@@ -143,9 +143,7 @@ class Meter:
 
     @property
     def waited_seconds(self) -> float:
-        """Time during which a call waited for the limits on calls or for a stalled gateway, through no fault of the
-        agent.
-        """
+        """Seconds in which a call waited for the limits on calls or a stalled gateway, not by the agent's fault."""
         return self._waits.seconds + self._stalled
 
     @property
@@ -359,7 +357,7 @@ def _charge(usage: Usage, rates: Rates) -> float | None:
 
 
 def pieces(fields: Json) -> tuple[bytes, ...]:
-    """Split a request, as it is sent on, into JSON: its settings, then each text and each item of a list by name."""
+    """Split a request, as it is sent on, into pieces of JSON: its settings, then each text and each item of a list."""
     settings = {name: value for name, value in fields.items() if not isinstance(value, str | list)}
     lists = {name: [value] if isinstance(value, str) else value for name, value in fields.items()}
     read = [[name, item] for name in lists.keys() - settings for item in lists[name]]

@@ -47,7 +47,7 @@ class Gate:
             self._begun.append(time.monotonic())
 
     def _settle(self) -> None:
-        """Make the locks anew for another event loop, after the preflight's has ended: asyncio binds them to one."""
+        """Make new locks for another event loop after the preflight's has ended: asyncio binds a lock to one loop."""
         if self._loop is not (loop := asyncio.get_running_loop()):
             self._loop, self._queue = loop, asyncio.Lock()
             self._slots = asyncio.Semaphore(self._limit.concurrency) if self._limit.concurrency else None

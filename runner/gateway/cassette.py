@@ -1,9 +1,9 @@
 """Cassettes: the model calls of a run, replayed through real sandboxes at no cost.
 
 A cassette is a folder with one file per trial, its tape: `<cell>/<task>/<attempt>.jsonl`. A tape has the answered calls
-of the trial's ledger in their order, and so no key. `record=DIR` on any run writes one, also for trials that finished
-earlier. On replay, each request gets the first unused answer whose request has the same digest, so an agent's parallel
-calls may arrive in another order. Agents in the runner's process share the answers to some questions
+of the trial's ledger in their order, and therefore contains no key. `record=DIR` on any run writes one, also for trials
+that finished earlier. On replay, each request gets the first unused answer whose request has the same digest, so an
+agent's parallel calls may arrive in another order. Agents in the runner's process share the answers to some questions
 (`project_setup.agent.guidelines.once`): those calls follow a trial's own, so that each trial can be replayed alone.
 
 Requests are compared as they would be sent on (`Api.outbound`), without the parts that differ from run to run:
@@ -166,10 +166,11 @@ class Cassette:
         self._left = list(_calls(path))
         self._lines_of_call: dict[int, list[str]] = {}
         self.model_name = provider_name(self._left[0].model) if self._left else model.provider_name
-        """The model's name for the recorded agent, since agents ask differently by model."""
+        """Name of the model that the recorded agent was given, since agents make different requests for different
+        models."""
 
     async def close(self) -> None:
-        """Close nothing: there are no clients."""
+        """Do nothing: there are no clients to close."""
 
     async def call(self, api: Api, fields: Json, flight: Flight) -> Reply:
         """Return the recorded answer. `model.mismatch` decides for a request without one: fail, or play the nearest.
@@ -206,7 +207,7 @@ class Cassette:
 
 
 def _sent_on(api: Api, request: Json, params: Json) -> Json:
-    """Return the fields of a recorded request that would be sent on; none if it would be refused now."""
+    """Return the fields of a recorded request that would be sent on; none if the request would be refused now."""
     try:
         return api.outbound(api.accept(request), params, None).fields
     except RequestError:

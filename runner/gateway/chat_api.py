@@ -169,7 +169,7 @@ MOST_CALLS = 1000
 """Limit on the tool calls of one answer. A stream numbers them: an enormous number would need a list of that length."""
 DONE = b"data: [DONE]\n\n"
 WRITTEN = frozenset({"content", "reasoning_content", "reasoning", "refusal", "arguments"})
-"""Fields of a delta that come in pieces. All others come whole."""
+"""Fields of a delta that arrive in pieces. All other fields arrive whole."""
 
 
 class Chat:
@@ -295,7 +295,7 @@ def _extend_calls(calls: list[Json], deltas: Iterable[Json]) -> None:
 
 
 def _place(calls: list[Json], id_: str | None) -> int:
-    """Return the index for a delta without one: of the call with its id or a new one; without an id, of the last."""
+    """Return the index for a delta without one: that of the call with its id, or a new one; without an id, the last."""
     places = [at for at, call in enumerate(calls) if not id_ or call.get("id") == id_]
     return places[-1] if places else len(calls)
 

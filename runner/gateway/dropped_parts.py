@@ -39,9 +39,9 @@ COUNTERPARTS: dict[str, tuple[str, ...]] = {
 }
 """Field -> its names in other APIs."""
 GRANTED = frozenset({"store"})
-"""Settings that need not reach the provider: the gateway always asks not to store answers."""
+"""Settings that need not reach the provider: the gateway always asks it not to store answers."""
 MARKS = ("cache_control", "is_error")
-"""Keys of parts of messages and tools that some APIs lack."""
+"""Keys in parts of messages and tools that some APIs do not have."""
 
 
 def note(call: Json) -> None:

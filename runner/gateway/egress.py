@@ -36,14 +36,14 @@ from runner.sandbox.network import permits
 PORTS = frozenset({80, 443})
 LAST_PORT = 65_535
 CONNECTIONS = 64
-"""Limit on one trial's connections. Others are closed, so that an agent cannot use up the runner's descriptors."""
+"""Limit on one trial's connections. Further ones are closed, so an agent cannot use up the runner's descriptors."""
 RESOLVERS = 4
 HEAD_BYTES = 16_384
 HEAD_SECONDS = 10.0
 CONNECT_SECONDS = 15.0
 CHUNK = 65_536
 ROWS = 256
-"""Limit on counted pairs of host and port. An agent can invent names without end; the rest becomes one row."""
+"""Limit on counted pairs of host and port. An agent can invent names without end, so all others share one row."""
 OTHERS = "(others)"
 ADDRESSES = "(addresses)"
 GATEWAY = ("127.0.0.1", GATEWAY_PORT)
@@ -141,7 +141,7 @@ class Egress:
     ) -> None:
         """`folder` is mounted into the sandbox; `hosts` are as in `sandbox.network`; `reachable` checks addresses.
 
-        Those of the hosts that are `trusted` may be at an address that is `near`.
+        Hosts in `trusted` may also have an address that is `near`.
         """
         self.folder, self._hosts, self._reachable, self._trusted = folder, hosts, reachable, trusted
         self._counts: Counter[tuple[str, int, Way, bool]] = Counter()
@@ -151,7 +151,7 @@ class Egress:
 
     @property
     def attempts(self) -> tuple[EgressAttempt, ...]:
-        """The attempts to leave so far, the most frequent first."""
+        """Attempts to leave the sandbox so far, the most frequent first."""
         return tuple(
             EgressAttempt(host=host, port=port, way=way, allowed=allowed, count=count)
             for (host, port, way, allowed), count in self._counts.copy().most_common()
@@ -164,7 +164,7 @@ class Egress:
 
     @property
     def hears_lookups(self) -> bool:
-        """Whether a sandbox ever connected to the name server. If not, a count of zero says nothing."""
+        """Whether a sandbox ever connected to the name server. If not, a count of zero lookups means nothing."""
         return self._lookups.connected
 
     def __enter__(self) -> Self:

@@ -31,7 +31,7 @@ DEFAULT_USAGE = Usage(input_tokens=1000, cache_hit_tokens=400, output_tokens=50)
 
 
 class Behaviour(Record):
-    """One answer of the fake."""
+    """One answer of the fake provider."""
 
     text: str = ""
     reasoning: str = ""
@@ -47,19 +47,19 @@ class Behaviour(Record):
     retry_after: float | str | None = None
     """Retry-After header, in seconds or as any text."""
     cut: bool = False
-    """True to close the connection in the middle of the body."""
+    """Whether the connection is closed in the middle of the body."""
     cut_after: int | None = None
     """Number of events in a streamed answer after which the connection is closed."""
     error_after: int | None = None
     """Number of events in a streamed answer after which an error ends it."""
     failed: bool = False
-    """True to send that error as a `response.failed` of the responses API."""
+    """Whether that error is sent as a `response.failed` of the responses API."""
     streams: bool = True
-    """False to ignore a wish for a stream."""
+    """Whether a wish for a stream is granted."""
     seconds: float = 0.0
     """Delay of the answer."""
     held: Literal["answer", "end"] | None = None
-    """Part held until `FakeUpstream.release`: the whole answer, or the last event of a streamed one."""
+    """Part that is held back until `FakeUpstream.release`: the whole answer, or the last event of a streamed one."""
 
 
 class FakeUpstream:
@@ -152,7 +152,7 @@ class FakeUpstream:
         return StreamingResponse(sent, media_type="text/event-stream")
 
     async def _paced(self, events: list[bytes], behaviour: Behaviour) -> AsyncIterator[bytes]:
-        """Yield the events one after the other, as far as they are sent."""
+        """Yield the events one by one, up to the one at which the behaviour ends the stream."""
         end = behaviour.cut_after if behaviour.error_after is None else behaviour.error_after
         try:
             for one in events[:end]:

@@ -32,9 +32,9 @@ READ_BYTES_PER_SECOND = 16 * 2**20
 """Highest rate of reading the large bodies of one trial."""
 VALUES = 50_000
 """Limit on the objects, lists, numbers and texts in a request; a conversation of a thousand turns has a third of that.
-A million of them fit into 3 MB and took ten seconds of the one loop that serves all trials."""
+A million of them fit into 3 MB and took ten seconds in the one loop that serves all trials."""
 BYTES_PER_TOKEN = 4
-"""Estimate for ordinary text, used only to answer an agent that asks how long its request is."""
+"""Estimate for ordinary text, used only to answer an agent that asks for the length of a request."""
 PING_SECONDS = 10.0
 """Interval of pings on an open stream, well below any client's read timeout."""
 LARGEST = 2**64
@@ -181,7 +181,7 @@ class Exchange(Response):
         await self._answer(answer, scope, receive, send)
 
     async def _pass_on(self, send: Send) -> None:
-        """Send the events that have come of a stream that is passed on."""
+        """Send the events that have arrived of a stream that is passed on."""
         if self._outlet and (events := self._outlet.take()):
             await self._stream(send, events)
 

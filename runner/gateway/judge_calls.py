@@ -1,4 +1,4 @@
-"""Questions of the runner's own to a judge model, metered, capped and on a ledger apart from the agent's."""
+"""Questions of the runner itself to a judge model, which are metered, capped and on a ledger apart from the agent's."""
 
 from __future__ import annotations
 

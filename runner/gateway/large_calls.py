@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class Lane:
-    """A lane. Created and used in the gateway's loop."""
+    """A lane, which is created and used in the gateway's loop."""
 
     open: ClassVar[int] = 0
     """Number of open lanes."""
@@ -72,7 +72,7 @@ class Lane:
         return await self.run(called)
 
     async def back(self, work: Coroutine[Any, Any, None]) -> None:
-        """Await work in the lane that runs in the gateway's loop."""
+        """Await, from within the lane, work that runs in the gateway's loop."""
         await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._gateways))
 
     def soon(self, work: Callable[[], None]) -> None:

@@ -13,7 +13,7 @@ UNANSWERED_BYTES = 64 << 20
 
 
 class Ledger:
-    """A JSONL file of the calls of one session, written call by call so that a killed runner loses no spend.
+    """A JSONL file of one session's calls, written call by call so that a killed runner loses no spend.
 
     No call stays in memory: each request repeats the conversation, so their size grows with its square.
     """

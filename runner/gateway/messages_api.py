@@ -89,7 +89,7 @@ FORMAT = sh.struct("format", {"type": sh.one_of("json_schema"), "schema": sh.sch
 
 
 def positive_integer(value: object, _: set[str]) -> object:
-    """Accept a bound on tokens."""
+    """Accept a positive integer, such as a bound on tokens."""
     if token_bound(value) is None:
         raise sh.RequestError("a positive number is required")
     return value
@@ -124,7 +124,7 @@ KINDS = {
     "internal_error": "api_error",
     "upstream_error": "api_error",
 }
-"""Our kind of error -> Anthropic's."""
+"""Our kind of error -> Anthropic's kind."""
 TOO_LONG = "prompt is too long: "
 """Start of the message about a full context. Clients compact when they see it: this API has no code for it."""
 DELTAS = {"text": ("text_delta", "text"), "thinking": ("thinking_delta", "thinking")}
@@ -269,7 +269,7 @@ class MessagesStream:
 
 
 def _compacts(management: Json | None) -> bool:
-    """Return whether the context is to be summarised: litellm would make a model call that the ledger misses."""
+    """Return whether the context is to be summarised, for which litellm would make a call that the ledger misses."""
     edits = (management or {}).get("edits") or ()
     return any(not edit["type"].startswith("clear_") for edit in edits)
 
@@ -282,7 +282,7 @@ def _blocks(message: Json, kind: str) -> list[Json]:
 
 
 def _signed(block: Json) -> Json:
-    """Add an empty signature to thoughts that have none: clients read it as text."""
+    """Add an empty signature to thoughts without one, because clients read the signature as text."""
     return block | {"signature": block.get("signature") or ""} if block["type"] == "thinking" else block
 
 

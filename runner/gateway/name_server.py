@@ -1,8 +1,8 @@
 """A name server for a sandbox that counts every question and answers none with an address.
 
-Programs that ignore HTTP(S)_PROXY look names up themselves. That leads nowhere in a sandbox without a network, but the
-names are evidence. The supervisor inside forwards each question unread, so that all parsing of an agent's bytes is on
-this side. Messages are framed as on a TCP connection (RFC 1035, section 4.2.2).
+Programs that ignore HTTP(S)_PROXY look names up themselves. In a sandbox without a network such lookups lead nowhere,
+but the names are evidence. The supervisor inside forwards each question unread, so that all parsing of an agent's bytes
+is on this side. Messages are framed as on a TCP connection (RFC 1035, section 4.2.2).
 """
 
 from __future__ import annotations

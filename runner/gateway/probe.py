@@ -1,4 +1,4 @@
-"""The smallest call of a model, which finds out whether its provider serves us at all."""
+"""Make the smallest call of a model, to find out whether its provider serves us at all."""
 
 from __future__ import annotations
 

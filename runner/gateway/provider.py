@@ -1,4 +1,4 @@
-"""Calls of model providers through litellm. Errors become values that say whether another try may help."""
+"""Call model providers through litellm. Errors become values that say whether another try may help."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ BACK_OFF_SECONDS = 1.0
 LONGEST_WAIT_SECONDS = 600.0
 """Longest Retry-After that is obeyed. If a provider asks for more, the agent gets its failure at once."""
 PATIENCE_SECONDS = 1800.0
-"""Longest silence tolerated within one attempt, above that of the slowest reasoning answers. The gateway keeps the
-deadlines itself: litellm caches clients by their timeout, so a timeout per call would create a client for each."""
+"""Longest silence tolerated within one attempt, which is longer than that of the slowest reasoning answers. The gateway
+keeps the deadlines itself: litellm caches clients by their timeout, so a timeout per call would create a client for
+each."""
 PASSING = frozenset({408, 409, 425, 429})
 """Statuses below 500 after which another attempt may help."""
 BAD_GATEWAY = 502
@@ -48,13 +49,14 @@ KEEPS_RETRYING = frozenset({"zai"})
 """Providers for which litellm 1.106.2 drops `max_retries`, so that the client beneath retries twice unseen. Naming the
 argument as allowed prevents that; for other providers it would put the argument into the request's body."""
 MOST_CLIENTS, CLIENT_SECONDS = 100_000, 10**9
-"""Size and lifetime of litellm's cache of clients (one per model, key and loop); its defaults are 200 and 600 s."""
+"""Size and lifetime, in seconds, of litellm's cache of clients (one per model, key and loop). Its defaults are 200 and
+600."""
 DROPPED_REQUEST = r"coroutine .*(acompletion|async_)\w*. was never awaited"
 """Warning about a request that litellm created in a thread and dropped unsent because its call was cancelled."""
 
 
 class Reply(Record):
-    """The result of a call of the provider."""
+    """The result of a call to the provider."""
 
     response: Json | None = None
     status_code: int = 200
@@ -65,9 +67,9 @@ class Reply(Record):
     dropped: tuple[str, ...] = ()
     """Names that litellm left out for this provider; known once it answered."""
     unsent: bool = False
-    """True if the agent's request cannot be translated for the provider."""
+    """Whether the agent's request cannot be translated for the provider."""
     late: bool = False
-    """True if the deadline passed during the call."""
+    """Whether the deadline passed during the call."""
     retry_after: float | None = None
     """Seconds to wait before another attempt; None if none would help."""
 
@@ -192,7 +194,7 @@ class Provider:
         return self._clean(await api.send(self._litellm, arguments))
 
     async def _can_send(self, api: Api) -> bool:
-        """Return whether the shortest request would be sent, so that the model's settings are not at fault."""
+        """Return whether the shortest request would be sent. If so, the model's settings are not at fault."""
         return self._script is not None or await self._try_shortest(api)
 
     async def _try_shortest(self, api: Api) -> bool:
@@ -217,7 +219,7 @@ class Provider:
         return arrived
 
     def _unsent(self, error: Exception, *, by_agent: bool) -> Reply:
-        """Return the reply to a request that litellm could not translate: only the agent's (`by_agent`), or any."""
+        """Return the reply to a request that litellm cannot translate: the agent's alone (`by_agent`), or any."""
         reason = str(error).partition("\n")[0][:UNSENT_CHARACTERS]
         message = f"The request cannot be sent to the model's provider: {reason}"
         info = ErrorInfo(type=type(error).__name__, message=message, phase="gateway")

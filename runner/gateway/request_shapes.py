@@ -18,13 +18,13 @@ Left = set[str]
 Shape = Callable[[Any, Left], Any]
 
 LONGEST_LABEL = 64
-"""Longest name of something left out, in characters, as the ledger has it."""
+"""Longest name of a part that is left out, as noted in the ledger, in characters."""
 MOST_LABELS = 64
 """Limit on the names noted for one request."""
 DEEPEST = 64
 """Limit on the levels of a schema or of a tool's arguments."""
 WORD = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
-"""A value out of a few that the provider knows, such as a level of effort."""
+"""A word from a short list that the provider knows, such as a level of effort."""
 TOOL = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]{0,255}")
 """The name of a tool that an agent runs. Moonshot's own tools have names such as `$web_search`."""
 UNPRINTABLE = re.compile(r"[^!-~]")
@@ -250,7 +250,7 @@ def tools(kinds: Mapping[str, Shape], default: str) -> Shape:
 
 
 def anything(value: Any, _: Left) -> Any:
-    """Accept any JSON of at most `DEEPEST` levels, such as a tool's arguments."""
+    """Accept any JSON value with at most `DEEPEST` levels, such as a tool's arguments."""
     return _shallow(value, schema=False)
 
 
@@ -262,7 +262,7 @@ def schema(value: Any, _: Left) -> Any:
 
 
 def leave_out(left: Left, label: str) -> None:
-    """Note the name of something left out, within bounds, since an agent chooses these names."""
+    """Note the name of a part that is left out, within bounds, since an agent chooses these names."""
     if len(left) < MOST_LABELS:
         left.add(UNPRINTABLE.sub("?", label[:LONGEST_LABEL]))
 

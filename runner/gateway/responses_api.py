@@ -220,7 +220,7 @@ class Responses:
 
 
 class ResponsesStream:
-    """A response in events. Those that change its state repeat the whole response."""
+    """A response in events. Events that change its state repeat the whole response."""
 
     def __init__(self) -> None:
         self.answer: Json = {}

@@ -33,7 +33,7 @@ SHELLS = (
 )
 """Names of shell tools (case ignored), in the order of preference."""
 REQUIRED_NUMBER = 60
-"""Value of a number that a tool requires without a default. Those seen are time limits in seconds."""
+"""Value for a number that a tool requires without giving a default. All known cases are time limits in seconds."""
 CHARACTERS_PER_TOKEN = 4
 
 
@@ -53,7 +53,7 @@ class Turn(Record):
 
     @property
     def commands(self) -> tuple[str, ...]:
-        """The commands to run; empty for words alone."""
+        """Commands to run; empty for an answer of words alone."""
         return self.tools if self.run is None else (self.run,)
 
 

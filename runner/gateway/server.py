@@ -33,7 +33,7 @@ from runner.gateway.sockets import GATEWAY_SOCKET, listen
 from runner.records import CallLimits, Model
 
 CONNECTIONS = 32
-"""Limit on the connections of one trial; more are answered 503. With the cap on bodies it bounds our memory."""
+"""Limit on the connections of one trial; further ones are answered 503. With the cap on bodies it bounds our memory."""
 IDLE_SECONDS = 600
 """Lifetime of an unused connection, longer than any client's. If the gateway closed it first, a request could be under
 way, and an agent without retries would fail."""
@@ -63,7 +63,7 @@ class Gateway:
         """
         self._runtime_dir = runtime_dir
         self.account = SweepAccount(limits or CallLimits())
-        """Account that this gateway keeps: of its own sessions, unless they use another."""
+        """Account of this gateway's sessions, unless these use another account."""
         self._account = account or self.account
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None

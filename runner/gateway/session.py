@@ -37,9 +37,10 @@ PAUSE_SECONDS = 0.05
 """Pause between two refusals to one trial. Without it, an agent that retries forever would fill the ledger."""
 LARGE_BYTES = 128 * 2**10
 LARGE_VALUES = 1_000
-"""Bytes and values from which a request is large and its trial gets a lane: litellm then blocks a loop for 50 ms."""
+"""Bytes and values from which a request counts as large. Its trial gets a lane: litellm would block a loop for 50
+ms."""
 MANY_CALLS = 4
-"""Calls of one trial under way from which it gets a lane."""
+"""Number of calls under way from which a trial gets a lane."""
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -88,7 +89,7 @@ class Session:
         self._lane: Lane | None = None
         self._dead = False
         self.unwritten: OSError | None = None
-        """Failure to write a call to the ledger, which is then incomplete."""
+        """Failure to write a call to the ledger, after which the ledger is incomplete."""
 
     # --- the trial's side ---
 
@@ -131,7 +132,7 @@ class Session:
         return not self._dead and secrets.compare_digest(key.encode(), self.key.encode())
 
     def stalled(self, seconds: float) -> None:
-        """Move the deadline on by the time of a stall, if a call was under way."""
+        """Extend the deadline by the time of a stall, if a call was under way."""
         if not self._calls:
             return
         self.meter.stalled(seconds)
@@ -189,7 +190,7 @@ class Session:
         return await self._unhurried(await self._serve(call))
 
     async def _unhurried(self, answer: Answer) -> Answer:
-        """Return the answer; a refusal or failure waits for its turn."""
+        """Return the answer; delay a refusal or failure until its turn."""
         if answer.status_code != HTTPStatus.OK:
             async with self._turns_down:
                 await asyncio.sleep(PAUSE_SECONDS)
@@ -296,7 +297,7 @@ class Session:
                 call.waited_seconds += time.monotonic() - began if self.limited else 0.0
 
     def _entry(self, number: int) -> Entry:
-        """Return what this session has spent and may be spending, for the account."""
+        """Return an entry for the account with the session's spend and the worst case of its calls under way."""
         self._entries += 1
         return Entry(
             session=self._id,

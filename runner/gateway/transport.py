@@ -1,4 +1,4 @@
-"""The transport beneath litellm. Every request to a provider passes through it.
+"""The transport beneath litellm, through which every request to a provider passes.
 
 Each request is counted, waits for its turn, and is known to be answered or not, even those that litellm or its clients
 repeat unseen.
@@ -30,7 +30,8 @@ NOT_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohtt
 OF_A_BODY = frozenset({"content-length", "content-encoding", "transfer-encoding"})
 """Headers about the transfer of the provider's body, which do not fit the body passed on."""
 ANSWER_BYTES = 32 * 2**20
-"""Limit on an unpacked answer and on one line of a stream. Some providers repeat the request, which may have half."""
+"""Limit, in bytes, on an unpacked answer and on one line of a stream. Some providers repeat the request, which may have
+half of that."""
 STREAM_BYTES = 256 * 2**20
 """Limit on a whole stream, which takes some hundred bytes per token and is not stored."""
 ERROR_BYTES = 8 * 2**10
@@ -42,7 +43,7 @@ PIECE_BYTES = 2**16
 UNPACKED = {"": None, "identity": None, "gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS}
 """Accepted content encoding -> zlib's window bits. Only gzip is asked for, since it can be unpacked piece by piece."""
 ODD_EVENT = (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError)
-"""Errors of reading an event that has not the shape of one."""
+"""Exceptions from reading an event that does not have the shape of one."""
 
 
 class Outlet:
@@ -123,7 +124,7 @@ class Flight:
         return self._stream.answer if self._stream else {}
 
     def moved(self) -> None:
-        """Follow the deadline after it has moved on. Called in the loop of the try."""
+        """Adopt the deadline after it has been extended. Called in the loop of the try."""
         if self.limit.when() is not None:
             with suppress(RuntimeError):  # the try is over
                 self.limit.reschedule(self.deadline())
@@ -202,7 +203,7 @@ class Flight:
             try:
                 outlet.put(stream.pass_on(self.clean(event)))
             except ODD_EVENT as error:
-                raise NotAnAnswer(f"an event is not one: {excerpt(json.dumps(event))!r}") from error
+                raise NotAnAnswer(f"an event is malformed: {excerpt(json.dumps(event))!r}") from error
         if stream.ending is None:
             raise NotAnAnswer("its stream broke off before its end")
         outlet.ending = stream.ending
@@ -250,7 +251,7 @@ def install(litellm: ModuleType) -> None:
 
 
 def _streaming(request: httpx.Request, api: Api) -> httpx.Request:
-    """Return the request changed to ask for a stream."""
+    """Return the request, changed so that it asks for a stream."""
     content = json.dumps(json.loads(request.content) | api.streaming).encode()
     headers = [(name, value) for name, value in request.headers.raw if name.lower() != b"content-length"]
     return httpx.Request(

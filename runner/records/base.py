@@ -13,9 +13,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 TRACEBACK = 8_000
 """Longest traceback on a record, in characters; a longer one loses its beginning."""
 SECRET = re.compile("KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
-"""Names of environment variables that hold secrets."""
+"""Pattern of the names of environment variables that hold secrets."""
 SHORTEST_SECRET = 8
-"""Characters. A shorter value is a placeholder, and would be found in ordinary words."""
+"""Length of the shortest secret, in characters. A shorter value is a placeholder, and would match ordinary words."""
 
 
 class Record(BaseModel):
@@ -30,7 +30,7 @@ class ErrorInfo(Record):
     type: str
     """Class name of the exception, or a short kind such as `disk`."""
     message: str
-    """Message of the exception; for long ones its end."""
+    """Message of the exception; only the end of a long one."""
     cause: str | None = None
     """The exception beneath, as `Type: message`."""
     phase: str = ""

@@ -32,7 +32,7 @@ class Case(Record):
     model_config = ConfigDict(validate_by_name=True, validate_by_alias=True, serialize_by_alias=True)
 
     command_class: str = Field(alias="class", min_length=1)
-    """Class over which the metrics average (`class` in the file). It does not affect what is run."""
+    """Class over which the metrics average (`class` in the file). It does not affect the run."""
     command: str = Field(min_length=1)
     """Script for `sh -c`."""
     files: dict[str, str] = {}
@@ -90,20 +90,20 @@ class CaseLimits(Record):
     seconds: float = Field(default=10.0, gt=0)
     """Wall seconds for the command, and as many again for its prep."""
     memory_mb: int = Field(default=512, ge=16)
-    """MiB for all its processes and for what it writes."""
+    """MiB of memory for all processes of the case and for everything that it writes."""
     pids: int = Field(default=64, ge=4)
-    """Processes and threads."""
+    """Largest number of processes and threads of the case."""
     disk_mb: int = Field(default=64, ge=1)
-    """MiB that it may write, including its files and prep."""
+    """MiB that the case may write, including its files and the effects of its prep."""
     inodes: int = Field(default=20_000, ge=100)
-    """Files, directories and links that it may make, including its files and those of prep."""
+    """Files, directories and links that the case may make, including its own files and those of its prep."""
     output_bytes: int = Field(default=1 << 20, ge=1)
-    """Bytes stored of each of stdout and stderr. The rest is read, counted and digested, up to a flood
+    """Bytes stored of each of stdout and stderr. The rest is read, counted and digested until it counts as a flood
     (`CaseResult.ended`)."""
     diff_entries: int = Field(default=2_000, ge=1)
-    """Changes that are stored: the first ones, folder by folder."""
+    """Number of changes that are stored: the first ones, folder by folder."""
     diff_seconds: float = Field(default=5.0, gt=0)
-    """Wall seconds that looking for changes may take."""
+    """Time limit for finding changes, in wall seconds."""
     text_bytes: int = Field(default=2_000, ge=0)
     """Bytes stored of each new or changed file's content, to show a difference. Equality is decided by the digest."""
 
@@ -117,12 +117,12 @@ class CaseSide(Record):
     env: dict[str, str] = {}
     """Environment of every command, in addition to PATH (the image's own, else a usual one), HOME, USER and LANG."""
     workdir: str = FILES_ROOT
-    """Folder in which commands start. It is made if it is missing."""
+    """Folder in which commands start. A missing folder is made."""
     hostname: str = ""
-    """Name of its machine; empty: the same for all sides."""
+    """Host name of the side's machine; if empty, the same as for all sides."""
     limits: CaseLimits = CaseLimits()
     lanes: int = Field(default=1, ge=1)
-    """Cases that it can run at once."""
+    """Number of cases that the side can run at once."""
     how: How | Literal["auto"] = "auto"
     """Isolation; auto: overlay where the engine permits mounts in a container, else copy."""
 
@@ -136,13 +136,13 @@ class Change(Record):
     change: Literal["added", "changed", "deleted"]
     """Effect of the command on the path."""
     kind: Literal["file", "directory", "symlink", "other"]
-    """Kind of what is there now; for a deleted path, of what was there. other: a pipe or socket."""
+    """Kind of entry that the path has now; for a deleted path, the kind that it had. other: a pipe or socket."""
     mode: int | None = Field(default=None, ge=0, le=0o7777)
     """Permission bits with setuid, setgid and sticky. None for a deleted path, and for links, which have none."""
     size: int | None = Field(default=None, ge=0, le=MOST_BYTES)
-    """Bytes of a file."""
+    """Size of a file, in bytes."""
     was: Literal["file", "directory", "symlink", "other"] | None = None
-    """Kind of what was there before; None for an added path."""
+    """Kind of entry that the path had before; None for an added path."""
     mode_only: bool = False
     """Whether kind and content are unchanged, so that only the permission bits differ."""
     digest: str | None = None
@@ -171,10 +171,10 @@ class CaseResult(Record):
     r"""Streams that are not UTF-8. In these such bytes are written `\xNN` and backslashes are doubled, so no two
     outputs look alike."""
     stdout_bytes: int = Field(default=0, ge=0, le=MOST_BYTES)
-    """Bytes that the command really wrote."""
+    """Number of bytes that the command wrote, including those that are not stored."""
     stderr_bytes: int = Field(default=0, ge=0, le=MOST_BYTES)
     stdout_digest: str | None = Field(default=None, pattern=SHA256)
-    """SHA-256 of everything that it wrote, including what is not stored. None in records of earlier versions."""
+    """SHA-256 of everything that the command wrote, stored or not. None in records of earlier versions."""
     stderr_digest: str | None = Field(default=None, pattern=SHA256)
     changes: tuple[Change, ...] = ()
     """ΔS of the command alone, sorted by path. Files and prep come before it."""

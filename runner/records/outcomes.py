@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 from runner.records.base import ErrorInfo, Record
 
 SCHEMA_VERSION: Final = 1
-"""Version of `TrialRecord` on disk. Raised whenever a field changes its meaning."""
+"""Version of `TrialRecord` on disk, raised whenever a field changes its meaning."""
 
 
 class Status(StrEnum):
@@ -39,13 +39,13 @@ class Usage(Record):
     """Token counts of one or more model calls (AgentMeter section 3.2). A count that a response lacks is 0."""
 
     input_tokens: int = 0
-    """X: all input, caches included."""
+    """X: all input tokens, caches included."""
     cache_creation_tokens: int = 0
-    """A: part of X."""
+    """A: tokens written to a cache, part of X."""
     cache_hit_tokens: int = 0
-    """H: part of X."""
+    """H: tokens read from a cache, part of X."""
     output_tokens: int = 0
-    """Y: reasoning included."""
+    """Y: output tokens, reasoning included."""
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -75,7 +75,7 @@ class OwnUsage(Record):
 ApiName = Literal["chat", "responses", "messages"]
 """Wire formats that agents speak: `/v1/chat/completions`, `/v1/responses`, `/v1/messages`."""
 HUNG_UP = 499
-"""Status on the ledger of a call whose agent did not wait for the answer."""
+"""Status code on the ledger for a call whose agent did not wait for the answer."""
 
 
 class ModelCall(Record):
@@ -88,9 +88,9 @@ class ModelCall(Record):
     model: str
     """Model that the provider was asked for (litellm id). The agent may have named another."""
     scripted: bool = False
-    """Whether a script answered, not a language model."""
+    """Whether the answer comes from a script instead of a language model."""
     replayed: bool = False
-    """Whether the answer is that of an earlier run."""
+    """Whether the answer comes from an earlier run."""
     started_at: datetime
     """Time of the request's arrival."""
     latency_seconds: float
@@ -152,7 +152,7 @@ class ChangedPrograms(Record):
     count: int | None
     """Number of such files and folders; None if the engine could not list the changes."""
     paths: tuple[str, ...] = ()
-    """The first of their paths, in alphabetical order."""
+    """The first paths of these files and folders, in alphabetical order."""
 
 
 class EgressAttempt(Record):
@@ -186,9 +186,9 @@ class Verdict(Record):
     exit_code: int | None = None
     """Exit code of the verifier's script. Recorded, but not a part of the reward (Harbor's rule)."""
     mode: Literal["shared", "separate", "live", "pristine"] = "shared"
-    """Machine in which the tests ran. shared: the one that the agent left. separate: one of the task's, with the
-    declared artifacts. live: the agent's running one. pristine: for a second verdict, one of the task's with the
-    agent's work laid over it."""
+    """Machine in which the tests ran. shared: the machine that the agent left. separate: a machine of the task's image
+    with the declared artifacts. live: the agent's running machine. pristine: for a second verdict, a machine of the
+    task's image with the agent's work laid over it."""
     image: str = ""
     """Id of the image that the judge ran in: the task's, or the snapshot of the agent's machine."""
     output: str = ""
@@ -213,12 +213,12 @@ class PhaseSeconds(Record):
     """Wall seconds of each phase of one trial. `environment` includes waiting for a shared image build."""
 
     environment: float = 0.0
-    """Image and sandbox, until the agent starts."""
+    """Preparing image and sandbox, until the agent starts."""
     agent: float = 0.0
     """The rollout."""
     waiting: float = 0.0
-    """Part of `agent` in which a model call waited for the limits on calls, or for a gateway that stood still. The
-    call's deadline is that much later."""
+    """Part of `agent` in which a model call waited for the limits on calls, or for a stalled gateway. The call's
+    deadline is later by this time."""
     collect: float = 0.0
     """Taking out the workspace and the artifacts."""
     verify: float = 0.0
@@ -237,7 +237,7 @@ class Retry(Record):
     judge_usd: float | None = 0.0
     """Cost of its verifier's judge model; None when any price is missing."""
     turns: int = 0
-    """Model calls that were answered."""
+    """Number of model calls that were answered."""
     lost: int = 0
     """Its model and judge calls of unknown cost: those counted by `ModelCall.lost`, and those in progress when its
     runner died."""
@@ -270,7 +270,7 @@ class TrialName(Record):
     scripted: bool = False
     """Whether the model is a script, not a language model."""
     replayed: bool = False
-    """Whether the model's answers are those of an earlier run."""
+    """Whether the model's answers come from an earlier run."""
 
     @property
     def cell(self) -> str:
@@ -383,5 +383,5 @@ class TrialRecord(TrialName):
 
     @property
     def judged(self) -> bool:
-        """Whether it says something about its configuration: that brought about the ending, and there is a reward."""
+        """Whether the trial says something about its configuration, which caused the ending, and there is a reward."""
         return self.status.finished and self.reward is not None

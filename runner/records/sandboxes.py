@@ -93,7 +93,7 @@ class Image(Record):
     reference: str
     """Name by which the engine finds it."""
     origin: Literal["local", "pulled", "built", "none"] = "local"
-    """Way in which this call got it: found here, pulled or built. none: there are no images."""
+    """Origin of the image in this call: found on this machine, pulled or built. none: there are no images."""
     note: str = ""
     """Remark for the record, when a declared image could not be pulled and was built instead."""
     seconds: float = 0.0
@@ -104,7 +104,7 @@ class BuildSpec(Record):
     """An untrusted image to be built."""
 
     name: str
-    """Name in messages."""
+    """Name of the build in messages."""
     dockerfile: str
     """Text of the Dockerfile."""
     folders: dict[str, Path] = {}
@@ -166,9 +166,9 @@ class UsageReport(Record):
     files: str | None = None
     """Glob of files in the agent's own folder, `{agent_dir}`; None means its standard output."""
     input_tokens: str
-    """X: all input. If an agent leaves cached tokens out of its count, this expression adds them."""
+    """Expression for X, all input. If an agent leaves cached tokens out of its count, the expression adds them."""
     output_tokens: str
-    """Y, and below A and H; see `Usage`."""
+    """Expression for Y; the fields below hold those for A and H. See `Usage`."""
     cache_creation_tokens: str | None = None
     cache_hit_tokens: str | None = None
 
@@ -190,7 +190,7 @@ class SandboxSpec(Record):
     """Bundles, mounted read-only below `/opt/assay`. The `python` runtime with the supervisor always comes
     with them."""
     fresh_dirs: tuple[str, ...] = ()
-    """Paths that are new, empty and open to root only (0700), whatever the image holds there: `/tests`,
+    """Paths that are new, empty and open to root only (0700), whatever the image has there: `/tests`,
     `/logs/verifier`."""
     open_dirs: tuple[str, ...] = ()
     """Paths that are made if the image lacks them, and that everybody may write to: `/logs/agent`,
@@ -199,13 +199,13 @@ class SandboxSpec(Record):
     """Whether to run the image's ENTRYPOINT, if it has one, before the first command. See
     `runner.sandbox.docker.entrypoint`."""
     entrypoint_user: str | None = None
-    """User who runs it; None means the image's."""
+    """User who runs the ENTRYPOINT; None means the image's user."""
     runtime: bool = False
     """Whether to mount the `python` runtime although no agent runs. Then nothing of the image runs before the first
     command or is preloaded into it."""
     least_memory_mb: int | None = None
-    """Least memory in MiB, whatever the task's limit; None leaves that limit as it is."""
+    """Minimum memory in MiB, whatever the task's limit; None leaves the task's limit unchanged."""
     network: Literal["none", "open"] = "none"
-    """none: only its own loopback. open: the engine's network, without restriction."""
+    """Network of the sandbox. none: only its own loopback. open: the engine's network, without restriction."""
     labels: dict[str, str] = {}
     """Labels of the container, in addition to its owner's."""

@@ -71,7 +71,7 @@ def provider_name(model_id: str) -> str:
 PREFLIGHT_SMALLEST: Final = 16
 """Limit on the output tokens of a smallest call. Some providers refuse a lower one."""
 PREFLIGHT_OUTPUT: Final = 16_384
-"""The same limit where a provider refuses the smallest, as for models that think first."""
+"""The same limit for providers that refuse the smallest one, as for models that think first."""
 BOUNDS: Final = frozenset({"max_tokens", "max_completion_tokens", "max_output_tokens", "n"})
 """Parameters that bound a model's output."""
 
@@ -129,12 +129,12 @@ class Model(Record):
 
     @property
     def scripted(self) -> bool:
-        """Whether this is a script instead of a language model. Shown wherever the model is shown."""
+        """Whether this is a script instead of a language model. This is shown wherever the model is shown."""
         return self.backend == "scripted"
 
     @property
     def replayed(self) -> bool:
-        """Whether its answers are those of an earlier run. Shown wherever the model is shown."""
+        """Whether the answers come from an earlier run. This is shown wherever the model is shown."""
         return self.backend == "cassette"
 
     @property
@@ -147,15 +147,15 @@ class SpendLimits(Record):
     """Limits on spending. None means no limit of that kind."""
 
     usd: float | None = Field(default=None, ge=0)
-    """USD."""
+    """Limit on USD."""
     input_tokens: int | None = Field(default=None, ge=0)
-    """X, summed over all calls."""
+    """Limit on input tokens (X), summed over all calls."""
     output_tokens: int | None = Field(default=None, ge=0)
-    """Y, summed over all calls."""
+    """Limit on output tokens (Y), summed over all calls."""
     turns: int | None = Field(default=None, ge=0)
-    """Model calls that are answered."""
+    """Limit on the number of answered model calls."""
     wall_seconds: float | None = Field(default=None, ge=0)
-    """Wall seconds of a trial's rollout, or since a sweep began."""
+    """Limit on the wall seconds of a trial's rollout, or of a sweep since its beginning."""
 
 
 class Budget(SpendLimits):
@@ -171,9 +171,9 @@ class Judge(Record):
     model: Model
     """Model that is asked; must be a provider's."""
     usd: float = Field(gt=0)
-    """USD that the questions of one trial may cost, apart from the agent's budget."""
+    """Limit on the cost of one trial's questions in USD, apart from the agent's budget."""
     at_once: int = Field(default=4, ge=1)
-    """Questions of one trial that may be asked at once."""
+    """Number of questions of one trial that may be asked at once."""
 
     @field_validator("model")
     @classmethod
@@ -187,9 +187,9 @@ class CallLimit(Record):
     """Limits on the rate of calls to a provider; a call waits for its turn. None means no limit."""
 
     concurrency: int | None = Field(default=None, ge=1)
-    """Calls at a provider at once. A call that waits before a retry does not count."""
+    """Number of calls at a provider at once. A call that waits before a retry does not count."""
     requests_per_minute: int | None = Field(default=None, ge=1)
-    """Requests begun in any 60 s, including retries."""
+    """Number of requests begun in any 60 s, including retries."""
 
 
 class CallLimits(CallLimit):
@@ -223,9 +223,9 @@ class TierScoring(Record):
     """Parameters of AMS for one tier (AgentMeter Table 1)."""
 
     budgets: tuple[float, ...] = Field(min_length=1)
-    """B_g: USD per trial, ascending."""
+    """Budgets B_g in USD per trial, ascending."""
     tau: float = Field(ge=0)
-    """τ_g: USD above which a failure counts as expensive."""
+    """Threshold τ_g: USD above which a failure counts as expensive."""
     weight: float = Field(default=1.0, ge=0)
     """Weight of the tier; 0 leaves it out of AMS."""
 
@@ -257,9 +257,9 @@ class Scoring(Record):
     """Reading of AgentMeter section 4.2. quality: a failed trial contributes its partial reward within its budget.
     passes: it contributes zero. The default is not written, so that files and digests of earlier versions hold."""
     resamples: int = Field(default=2000, ge=1)
-    """Bootstrap resamples over tasks."""
+    """Number of bootstrap resamples over tasks."""
     confidence: float = Field(default=0.95, gt=0, lt=1)
-    """Level of the intervals."""
+    """Confidence level of the intervals."""
     seed: int = Field(default=0, ge=0)
     """Seed of the resamples."""
 

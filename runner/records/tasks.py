@@ -1,4 +1,4 @@
-"""Tasks: what is to be done, where, and how it is judged."""
+"""Tasks: the work, the machine to do it in, and the way in which it is judged."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, SerializeAsAny
 from runner.records.base import Record
 
 Name = Annotated[str, BeforeValidator(lambda name: str(name).encode(errors="backslashreplace").decode())]
-"""A name that may be a folder's. Bytes that are not text, which JSON cannot hold, become escapes."""
+"""Type of a name that may be a folder's. Bytes that are not text, which JSON cannot hold, become escapes."""
 
 
 class Environment(Record):
@@ -42,9 +42,9 @@ class Environment(Record):
     allowed_hosts: tuple[str, ...] = ()
     """Hosts that the network `allowlist` lets through; see `sandbox.network`."""
     trusted_hosts: tuple[str, ...] = Field(default=(), exclude=True)
-    """Hosts among them that this machine's user named, or this machine's own clients. They may lie in a private
-    network, and the sandbox is given the certificates of this machine's authorities. They appear in no digest: other
-    machines have other ones."""
+    """Those among the allowed hosts that this machine's user or its own clients named. They may lie in a private
+    network, and the sandbox gets the certificates of this machine's authorities. They appear in no digest, since they
+    differ from machine to machine."""
     healthcheck: Healthcheck | None = None
     """Check of the machine before the agent starts; None checks nothing."""
     digest: str = ""
@@ -57,17 +57,17 @@ class Healthcheck(Record):
 
     command: str
     interval_seconds: float = 5.0
-    """Pause between two tries."""
+    """Pause between two tries, in seconds."""
     timeout_seconds: float = 30.0
-    """Limit of one try."""
+    """Time limit of one try, in seconds."""
     start_period_seconds: float = 0.0
-    """Time before the first try."""
+    """Seconds before the first try."""
     retries: int = 3
     """Failed tries after which the machine counts as broken."""
 
 
 class VerifierSpec(Record):
-    """Way in which a task is judged (`[verifier]` of a Harbor task)."""
+    """The way in which a task is judged (`[verifier]` of a Harbor task)."""
 
     tests: Path | None = None
     """Folder uploaded to `/tests` after the rollout; None when the verifier's image carries its own tests."""
@@ -86,12 +86,12 @@ class VerifierSpec(Record):
 
 
 class Answer(Record):
-    """Solution of a task, which must not lie ready where the agent can read it."""
+    """The solution of a task, which must not be anywhere that the agent can read."""
 
     packages: dict[str, tuple[str, ...]] = {}
     """Registry (pypi, npm, go, debian) -> names of packages that are the answer."""
     source: Path | None = None
-    """Folder of its code. It exists once the dataset is prepared."""
+    """Folder of the answer's code. It exists once the dataset is prepared."""
     borrowed: Path | None = None
     """Text file that lists files below `source` which are others' code, one relative path per line. It need not exist:
     then all of `source` is the answer."""
@@ -115,16 +115,16 @@ class Task(Record):
     category: str = "unknown"
     language: str = "unknown"
     instruction: str = ""
-    """Text that the agent is given."""
+    """Text that the agent gets."""
     environment: Environment = Environment()
     """Machine of the rollout."""
     agent_timeout_seconds: float | None = None
-    """Limit on the rollout by the task. The smaller of this and the budget's wall clock holds, but agents without a
-    model have all of it."""
+    """The task's time limit on the rollout. The smaller of this and the budget's limit holds, but agents without a
+    model always have all of it."""
     agent_user: str | None = None
     """User of the rollout; None means the image's. Users other than root get no capability at all."""
     verifier: VerifierSpec = VerifierSpec()
-    """Judgement of the result."""
+    """The way in which the result is judged."""
     payload: SerializeAsAny[Record] | None = None
     """Data that only the task's benchmark understands: its verifier and its agents look for a class of their own."""
     artifacts: tuple[str, ...] = ()
@@ -138,13 +138,13 @@ class Task(Record):
     entrypoint: bool = False
     """Whether its image's ENTRYPOINT runs in the agent's machine."""
     open_dirs: tuple[str, ...] = ()
-    """Folders of the agent's machine that everybody may write to. They are made if need be."""
+    """Folders of the agent's machine that everybody may write to. Missing ones are made."""
     fresh_dirs: tuple[str, ...] = ()
     """Folders of the agent's machine that are mounted new and root-only, for a verifier that judges in that machine."""
     host_env: tuple[str, ...] = ()
     """Names of this machine's environment variables that the task's machine, verifier or solution gets."""
     answer: Answer | None = None
-    """Solution to look for in the agent's installation. None: nothing about the task is secret."""
+    """Answer to look for in the agent's installation; None if nothing about the task is secret."""
     refused: str | None = None
     """Reason why this task cannot be run here (several containers, a GPU, a malformed file), or not by the agent of its
     trial (`runner.sweeps.answers_in_reach`). The plan counts refused tasks."""

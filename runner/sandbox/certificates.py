@@ -1,4 +1,4 @@
-"""The certificates of authorities by which this host checks servers, for machines that ask the same servers."""
+"""The certificates of the authorities with which this host checks servers, for sandboxes that ask the same servers."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ def host_file() -> Path | None:
 
 
 def variables(path: str) -> dict[str, str]:
-    """Return the variables that name this file to the usual clients."""
+    """Return the environment variables that name this file to the usual clients."""
     return dict.fromkeys(VARIABLES, path)

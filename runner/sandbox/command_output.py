@@ -1,4 +1,4 @@
-"""A command's output and time limit: bounded memory for any output, limits that hold during silence."""
+"""A command's output and time limit. Any output takes bounded memory, and limits hold even during silence."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Stop = Literal["deadline", "cancelled", Excess]
 """Reason for ending a command."""
 
 CHUNK = 1 << 16
-"""Bytes that are read of a command's output at once."""
+"""Number of bytes that are read at once from a command's output."""
 POLL_SECONDS = 0.1
 """Longest delay in noticing a deadline or a cancellation."""
 

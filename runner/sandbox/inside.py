@@ -47,9 +47,9 @@ SUPERVISOR = (PYTHON, f"{ROOT}/python/supervise.py")
 IDLE = (PYTHON, "-c", "import signal; signal.pause()")
 """Program that a container of ours runs before its first command. `sleep` would be a program of the image."""
 PRELOADED = "/etc/ld.so.preload"
-"""File that names libraries for every program of the image to load."""
+"""File with libraries that every program of the image loads."""
 NOT_PRELOADED = {"LD_PRELOAD": "", "LD_AUDIT": ""}
-"""Variables that do the same, emptied in case the image sets them."""
+"""Variables that also make programs load libraries, emptied in case the image sets them."""
 DEADLINE_EXIT_CODE = 124
 GRACE_SECONDS = 10.0
 """Seconds between the inner and the outer deadline: the supervisor's 5 s from TERM to KILL, and a start on a
@@ -57,7 +57,7 @@ busy host."""
 
 
 def supervised(spec: ExecSpec, *, gateway: bool, gently: bool = True) -> ExecSpec:
-    """Return the same command under the supervisor, with the gateway's port open if asked.
+    """Return the same command under the supervisor, with the gateway's port open if `gateway`.
 
     The command gets its whole `timeout_seconds` inside. The returned spec's limit is `GRACE_SECONDS` longer and is
     enforced by the host. Two deadlines are needed because each alone fails. The inner one ends the process group

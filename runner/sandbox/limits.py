@@ -16,7 +16,7 @@ class Caps(Record):
     """Limits on what is stored of a sandbox's output and files."""
 
     output_mb: int = Field(default=10, ge=1)
-    """MiB stored of each of a command's stdout and stderr. The rest is read, counted and dropped."""
+    """MiB that are stored of each of a command's stdout and stderr. The rest is read, counted and dropped."""
     workspace_mb: int = Field(default=200, ge=1)
     """MiB of one tar taken out of a sandbox."""
     workspace_files: int = Field(default=20_000, ge=1)
@@ -31,14 +31,14 @@ class Limits(Caps):
     memory_mb: int = Field(default=2048, ge=1)
     """MiB of memory, tmpfs included. There is no swap."""
     task_memory_mb: int | None = Field(default=None, ge=1, exclude_if=lambda mb: mb is None)
-    """MiB for every sandbox of a task, in place of the task's own value; None: the task's own. An agent that needs more
-    gets more. Part of a trial's key only if it is set."""
+    """MiB of memory for every sandbox of a task, which replaces the task's own value; None keeps that value. An agent
+    that needs more gets more. Part of a trial's key only if it is set."""
     disk_mb: int = Field(default=4096, ge=1)
     """MiB in the container's writable layer, and the largest single file. Holes in files count as if they were full."""
     files: int = Field(default=500_000, ge=1)
-    """Files and folders that are new, changed or deleted in the container's writable layer."""
+    """Largest number of files and folders that are new, changed or deleted in the container's writable layer."""
     pids: int = Field(default=512, ge=1)
-    """Processes and threads."""
+    """Largest number of processes and threads."""
 
     def memory_of(self, environment: Environment) -> int:
         """See `protocols.SandboxProvider`."""

@@ -64,7 +64,7 @@ class LocalSandboxes(Caps):
 
     @property
     def allowed_hosts(self) -> tuple[str, ...]:
-        """No hosts: nothing restricts the network."""
+        """Empty: nothing restricts the network."""
         return ()
 
     def image(
@@ -114,7 +114,7 @@ class LocalSandboxes(Caps):
         return {}
 
     def reap(self, say: Callable[[str], None] = lambda _: None) -> Reaped:  # noqa: ARG002 - the protocol's
-        """Remove nothing: a folder that a killed runner left lies among this machine's temporary files."""
+        """Remove nothing: folders of killed runners are among this machine's temporary files."""
         return Reaped()
 
     def release(self) -> None:
@@ -142,7 +142,7 @@ class LocalSandbox:
 
     @property
     def image(self) -> Image:
-        """The image, empty or a snapshot, from which it was started."""
+        """The image from which the sandbox was started: empty, or a snapshot."""
         return self._spec.image
 
     @property
@@ -302,7 +302,7 @@ class LocalSandbox:
 
 
 def _list(root: Path) -> dict[str, tuple[int, ...]]:
-    """Return each path below `root` with the properties that show a change."""
+    """Return each path below `root` with the properties that reveal a change."""
     found: dict[str, tuple[int, ...]] = {}
     for path in root.rglob("*"):
         status = path.lstat()
@@ -311,7 +311,7 @@ def _list(root: Path) -> dict[str, tuple[int, ...]]:
 
 
 def _follow(process: subprocess.Popen[bytes], output: Output, stop: Callable[[], Stop | None]) -> Stop | None:
-    """Read both pipes until the command has ended. Return why it must be ended, if it must."""
+    """Read both pipes until the command has ended. Return why it must be ended, or None."""
     drained_by = float("inf")
     with selectors.DefaultSelector() as waiting:
         for pipe in filter(None, (process.stdout, process.stderr)):

@@ -1,4 +1,4 @@
-"""Network access beyond the gateway: network modes and lists of allowed hosts. Pure functions.
+"""Network access beyond the gateway: modes of the network, and lists of allowed hosts. Pure functions.
 
 An entry of such a list is a host name, `*.host` (every name below it, but not itself), an address, or a CIDR range.
 """

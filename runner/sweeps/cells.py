@@ -16,7 +16,7 @@ from runner.sweeps.pricing import Pricing
 from runner.sweeps.store_address import StoreSettings
 
 NO_MODEL = Model(name="none", backend="none")
-"""The model of a cell whose agent uses none."""
+"""Model of the cells whose agent uses no model."""
 
 TAKEN = ("trials", "cache", "mlartifacts", "mlflow.db")
 """Names in `outputs` that no sweep may have."""
@@ -29,13 +29,13 @@ class Job(Record):
     """Base of all jobs (`job=`). Most jobs only read what is on disk; one that does more sets the flags below."""
 
     needs_keys: ClassVar[bool] = False
-    """Whether it calls models, so that their API keys must be set."""
+    """Whether the job calls models, so that their API keys must be set."""
     several_scorings: ClassVar[bool] = False
-    """Whether it takes several scorings at once (`-m scoring.alpha=0.4,0.6`)."""
+    """Whether the job takes several scorings at once (`-m scoring.alpha=0.4,0.6`)."""
     reads_trials: ClassVar[bool] = False
-    """Whether it reads the trials of sweeps, which are taken from the store first if `outputs` is an address."""
+    """Whether the job reads the trials of sweeps, which are taken from the store first if `outputs` is an address."""
     plans: ClassVar[bool] = False
-    """Whether it obeys `dry_run=true`. A job that does not is refused with it."""
+    """Whether the job obeys `dry_run=true`. A job that does not is refused if that is set."""
 
     @abstractmethod
     def run(self, sweep: Sweep) -> int:
@@ -43,7 +43,7 @@ class Job(Record):
 
 
 class Cell(Record):
-    """One agent × model × dataset × budget."""
+    """One combination of agent, model, dataset and budget."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
@@ -52,7 +52,7 @@ class Cell(Record):
     dataset: Annotated[Dataset, SkipValidation]
     budget: Budget
     attempts: int = Field(ge=1)
-    """Independent trials per task."""
+    """Number of independent trials per task."""
     prices: str = ""
     """Snapshot that priced the model, `name@digest`; empty when the model brought its own prices."""
 
@@ -64,17 +64,17 @@ class Cell(Record):
 
 
 def datasets_of(cells: Iterable[Cell]) -> list[Dataset]:
-    """Return each dataset of these cells once. Two that lie in different folders are two datasets."""
+    """Return each dataset of these cells once. Datasets that differ only in their folder count as different."""
     return list({dataset_key(cell.dataset): cell.dataset for cell in cells}.values())
 
 
 def dataset_key(dataset: Dataset) -> str:
-    """Return what tells datasets of one command apart; unlike `plan.identity`, with the folder where each lies."""
+    """Return a key that distinguishes the datasets of one command. Unlike `plan.identity`, it covers their folders."""
     return str(dataset.model_dump())
 
 
 class Settings(Record):
-    """Settings that all cells of a sweep share. Nothing here but the sandbox defines a trial."""
+    """Settings that all cells of a sweep share. Of these, only the sandbox can change the identity of a trial."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
@@ -92,13 +92,13 @@ class Settings(Record):
     tracker: Annotated[Tracker, SkipValidation]
     job: Annotated[Job, SkipValidation]
     fresh: bool
-    """Whether finished trials are run again."""
+    """Whether finished trials run again."""
     dry_run: bool | Literal["full"]
-    """True prints the plan and stops; "full" prints every trial too."""
+    """Whether to print the plan and stop; "full" also prints every trial."""
     gateway: CallLimits = CallLimits()
     sweep_budget: SpendLimits = SpendLimits()
-    """Limits on what this command spends: no new trial starts once one is reached. Scripts and recordings spend only
-    time."""
+    """Limits on the spend of this command. No new trial starts once one of them is reached. Scripts and recordings
+    spend only time."""
 
     @property
     def folder(self) -> Path:
@@ -123,17 +123,18 @@ class Sweep(Record):
     cells: tuple[Cell, ...]
     settings: Settings
     composed: tuple[dict[str, Any], ...]
-    """A mapping per job as Hydra composed it, interpolations unresolved: safe to store, equal on every machine."""
+    """One mapping per job as Hydra composed it, with unresolved interpolations: safe to store, and equal on every
+    machine."""
     scorings: tuple[Scoring, ...] = ()
-    """Scorings that were asked for, in order; empty if none was typed and `settings.scoring` is what the configuration
-    says anyway. Cells that differ in their scoring alone are one cell."""
+    """Scorings that were asked for, in order; empty if none was typed, when `settings.scoring` is the configured one.
+    Cells that differ only in their scoring are one cell."""
     scoring_keys: tuple[str, ...] = ()
-    """Keys of a scoring that were typed; empty if a whole scoring was."""
+    """Typed keys of a scoring; empty if a whole scoring was typed."""
     named: bool = False
-    """Whether the user chose its name; otherwise the name is made of the cells' names."""
+    """Whether the user chose the sweep's name; otherwise it is made from the names of the cells."""
 
     def rescorings(self, own: Scoring) -> tuple[Scoring, ...]:
-        """Return the scorings that were asked for of a sweep scored by `own`. A typed key changes that key alone."""
+        """Return the wanted scorings for a sweep that is scored by `own`. A typed key changes only that key."""
         if not self.scoring_keys:
             return self.scorings
         return tuple(own.taking(asked, self.scoring_keys) for asked in self.scorings)

@@ -10,7 +10,7 @@ from runner.sweeps.yaml_files import read_yaml
 
 
 class AgreementFigures(Record):
-    """`metrics.ranking.Agreement` on disk. A figure that does not exist is None, and `why` says why."""
+    """`metrics.ranking.Agreement` on disk. A missing figure is None, and `why` gives the reason."""
 
     cells: int
     spearman: float | None
@@ -29,13 +29,13 @@ class CoreSetFile(Record):
     dataset: str
     """Dataset that the tasks were chosen from."""
     source: str
-    """Sweep or file of the trials that it was chosen with."""
+    """Sweep or file with the trials that the core set was chosen with."""
     digest: str
-    """Digest of these trials."""
+    """Digest of the trials in `source`."""
     scoring: str
     seed: int
     tasks: dict[str, tuple[str, ...]]
-    """Tier -> tasks."""
+    """Tier -> names of the chosen tasks."""
     chosen_with: tuple[str, ...]
     held_out: tuple[str, ...]
     """Cells that were not used for the choice."""
@@ -48,7 +48,7 @@ class CoreSetFile(Record):
     cost_usd: float
     full_cost_usd: float
     unpriced: int
-    """Number of valid trials whose cost is unknown, and in neither sum."""
+    """Number of valid trials whose cost is unknown, so that it is in neither sum."""
 
     @property
     def names(self) -> frozenset[str]:

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from runner.protocols import Configured, SandboxProvider
 
 SEMANTICS = 1
-"""Version of what running a trial means; raised when old records must not be taken for new ones."""
+"""Version of the meaning of a trial, raised when old records must not be taken for new ones."""
 
 
 class PlannedTrial(Record):
-    """One (cell, task, attempt) with its key."""
+    """One planned attempt of a cell at a task, with its key."""
 
     key: str
     cell: Cell
@@ -38,13 +38,13 @@ class PlannedTrial(Record):
 
     @property
     def name(self) -> str:
-        """Agent, model, task and attempt, for people."""
+        """Name for people, made of agent, model, task and attempt."""
         attempt = f" #{self.attempt}" if self.cell.attempts > 1 else ""
         return f"{self.cell.agent.name} · {self.cell.model.name} · {self.task.name}{attempt}"
 
     @property
     def seconds(self) -> float | None:
-        """Time limit of the rollout: the smaller of the task's and the budget's; None without either.
+        """Time limit of the rollout in seconds: the smaller of the task's and the budget's; None if both set none.
 
         An agent without a model has the task's limit, because it measures the task and spends no budget.
         """
@@ -71,7 +71,7 @@ class PlannedTrial(Record):
 
     @property
     def nominal_usd(self) -> float | None:
-        """Highest nominal cost in USD of a scripted or replayed model, charged to nobody; None without a limit."""
+        """Highest nominal cost in USD of a scripted or replayed model, which nobody pays; None without a limit."""
         return self._model_usd if self.cell.model.backend in ("scripted", "cassette") else 0.0
 
     @property
@@ -98,7 +98,7 @@ class PlannedTrial(Record):
 
 
 class Plan(Record):
-    """Every trial of a sweep, and those that are left to do."""
+    """All trials of a sweep, and those that remain to be run."""
 
     trials: tuple[PlannedTrial, ...]
     """All planned trials: the denominator of every figure."""
@@ -107,15 +107,16 @@ class Plan(Record):
 
     @property
     def refused(self) -> tuple[Task, ...]:
-        """Each task that cannot be run here, once per reason: some are refused to certain agents only."""
+        """Tasks that cannot run here, each once per reason, since some are refused only to certain agents."""
         refused = (trial.task for trial in self.trials if trial.task.refused)
         return tuple({(task.dataset, task.name, task.refused): task for task in refused}.values())
 
     def most_usd(self, *, nominal: bool) -> float | None:
-        """Return the upper bound in USD of one try at every trial left to do; None if a budget has no limit in USD.
+        """Return the most that one try at every trial left to do can cost, in USD; None if a budget has no limit in
+        USD.
 
-        A retry after an infrastructure failure may spend its trial's budget once more. `nominal` sums what scripts and
-        recordings would charge instead of what is paid.
+        A retry after an infrastructure failure may spend its trial's budget once more. With `nominal`, the sum is over
+        what scripts and recordings would charge, instead of over what is paid.
         """
         limits = [trial.nominal_usd if nominal else trial.most_usd for trial in self.todo]
         return None if None in limits else sum(limit for limit in limits if limit is not None)
@@ -126,7 +127,7 @@ def make_plan(
 ) -> Plan:
     """Plan cells × tasks × attempts, interleaved by task so that cells advance together and share image builds.
 
-    `finished` picks, of all keys, those that need not run again.
+    `finished` returns which of the keys belong to trials that need not run again.
     """
     tasks: dict[str, tuple[Task, ...]] = {}
     trials = []
@@ -151,7 +152,7 @@ def make_plan(
 def plan_trial(cell: Cell, task: Task, attempt: int, configured: str, limit: int | None) -> PlannedTrial:
     """Plan one trial. `configured` is the cell's digest, `limit` the MiB that its task allows.
 
-    Memory that the agent needs beyond the limit is for the rollout alone: all work is judged under the task's limit.
+    Only the rollout gets memory that the agent needs beyond this limit: all work is judged under the task's limit.
     """
     need = cell.agent.memory_mb
     raised = need if need is not None and limit is not None and need > limit else None
@@ -172,7 +173,7 @@ def plan_trial(cell: Cell, task: Task, attempt: int, configured: str, limit: int
 
 
 def cell_digest(cell: Cell, sandbox: Configured) -> str:
-    """Return the digest of what a cell's trials share: agent, model, budget, sandbox, and what counts as passed."""
+    """Return the digest of everything that a cell's trials share: agent, model, budget, sandbox, and pass threshold."""
     parts = [identity(part) for part in (cell.agent, cell.model, cell.budget, sandbox)]
     return _digest([SEMANTICS, *parts, cell.dataset.pass_threshold])
 
@@ -182,8 +183,8 @@ def trial_key(
 ) -> str:
     """Return the digest (32 hex digits) of everything that can change how a trial ends; `cell` is its `cell_digest`.
 
-    `own_limit`: the task's time limit holds although the budget's is shorter. `raised_memory_mb`: MiB that the agent
-    gets in place of the task's lower limit.
+    `own_limit` says that the task's time limit holds although the budget's is shorter. `raised_memory_mb` is the
+    memory, in MiB, that the agent gets in place of the task's lower limit.
     """
     judge = task.verifier.environment.digest if task.verifier.environment else None
     parts: list[Any] = [cell, task.digest, task.environment.digest, judge, attempt]
@@ -195,7 +196,7 @@ def trial_key(
 
 
 def _keeps_its_limit(cell: Cell, task: Task) -> bool:
-    """Tell whether the task's time limit holds although the budget's is shorter."""
+    """Return whether the task's time limit holds although the budget's is shorter."""
     own, budget = task.agent_timeout_seconds, cell.budget.wall_seconds
     return not cell.agent.uses_model and own is not None and budget is not None and own > budget
 

@@ -27,9 +27,9 @@ _NO_LIMIT = "without limit"
 def plan_text(
     plan: Plan, settings: Settings, finished: Sequence[TrialRecord] = (), width: int = WIDTH
 ) -> str:
-    """Return what would be run, in lines of this width; with `dry_run=full`, every trial, its key and every image.
+    """Return the plan as text of this width; with `dry_run=full`, also every trial with its key, and every image.
 
-    `finished` are the records of trials that ended, which say how long the others may take.
+    `finished` are the records of trials that ended, from which the duration of the others is estimated.
     """
     cells = len({trial.cell.name for trial in plan.trials})
     done = len(plan.trials) - len(plan.todo) - sum(trial.task.refused is not None for trial in plan.trials)
@@ -83,7 +83,7 @@ def _missing_keys(plan: Plan) -> Iterator[str]:
 
 
 def _cells(plan: Plan, width: int) -> str:
-    """Return a table with a row per cell: trials to do, finished and refused, and the most the former may cost."""
+    """Return a table with a row per cell: trials to do, finished and refused, and the highest cost of those to do."""
     todo = Counter(trial.cell.name for trial in plan.todo)
     planned = Counter(trial.cell.name for trial in plan.trials)
     refused = Counter(trial.cell.name for trial in plan.trials if trial.task.refused)
@@ -135,7 +135,7 @@ def _takes(plan: Plan, settings: Settings, finished: Sequence[TrialRecord]) -> I
 
 
 def _cut(plan: Plan) -> Iterator[str]:
-    """Yield a line for each budget that gives tasks less time than they ask for."""
+    """Yield a line for each budget that gives tasks less time than they set themselves."""
     cut: dict[str, dict[str, PlannedTrial]] = {}
     for trial in plan.todo:
         if trial.is_cut:

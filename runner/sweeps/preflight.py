@@ -27,20 +27,20 @@ if TYPE_CHECKING:
 FOLDER: Final = "preflight"
 """Folder in the sweep's folder with the ledgers of these calls."""
 WORDS: Final = 400
-"""Longest part of a provider's refusal that is shown, in characters."""
+"""Longest excerpt of a provider's refusal that is shown, in characters."""
 _INPUT_TOKENS: Final = 256
-"""Most input tokens of a smallest call, including what a server adds."""
+"""Upper bound on the input tokens of a smallest call, including tokens that a server adds."""
 
 
 class Route(NamedTuple):
-    """A model and the API by which it is asked."""
+    """A model and the API through which it is asked."""
 
     model: Model
     api: ApiName
 
     @property
     def name(self) -> str:
-        """Model and API, for people."""
+        """Name for people, made of model and API."""
         return f"{self.model.name} ({self.api})"
 
     def usd(self, output_tokens: int) -> float | None:
@@ -123,7 +123,7 @@ def _ask(routes: Sequence[Route], gateway: Gateway, folder: Path) -> list[Probe]
 
 
 def _complaint(route: Route, failed: Probe, answered: Sequence[Route]) -> str:
-    """Return what is wrong with a model, in its provider's words, and what to do about it."""
+    """Return the fault of a model, in its provider's words, and what to do about it."""
     words = one_line(" ".join(failed.error.message.split()))[:WORDS].rstrip(".") if failed.error else ""
     return f"model {route.name} did not answer a smallest call ({failed.status_code}): {words}. " + _advice(
         route, failed, answered

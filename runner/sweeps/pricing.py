@@ -26,11 +26,11 @@ RATES = {
     "cache_creation": "cache_creation_input_token_cost",
     "cache_hit": "cache_read_input_token_cost",
 }
-"""Rate -> what litellm's map calls it, in USD per token."""
+"""Rate -> its name in litellm's map, which gives it in USD per token."""
 _ABOVE = re.compile(rf"(?P<key>{'|'.join(RATES.values())})_above_(?P<thousands>\d+)k_tokens")
 PER_MILLION = 10**6
 DECIMALS = 9
-"""Decimals of a rate per million: more than any provider uses, fewer than binary fractions invent."""
+"""Number of decimals of a rate per million: more than any provider uses, but few enough to drop rounding errors."""
 
 
 class Entry(Rates):
@@ -38,12 +38,12 @@ class Entry(Rates):
 
     tiers: tuple[PriceTier, ...] = ()
     source: str = ""
-    """Source of these rates, if it is not the snapshot's."""
+    """Source of these rates, if it differs from the snapshot's."""
     note: str = ""
 
 
 class Pricing(Record):
-    """One snapshot, and whether models without a price may run."""
+    """A snapshot of prices, and whether models without a price may run."""
 
     name: str
     date: str = Field(pattern=r"^\d{4}-\d\d-\d\d$")
@@ -51,13 +51,13 @@ class Pricing(Record):
     source: str
     currency: Literal["USD", "CNY"] = "USD"
     cny_per_usd: float | None = Field(default=None, gt=0, validate_default=True)
-    """Exchange rate of that date."""
+    """Exchange rate on that date, in CNY per USD; None if the prices are in USD."""
     allow_unknown: bool = False
     """Whether models without a price may run; their cost is missing then, and never 0."""
     prices: dict[str, Entry] = {}
-    """litellm model id -> rates."""
+    """litellm's model id -> rates."""
     absent: tuple[str, ...] = ()
-    """Models that were looked for and have no price."""
+    """Ids of models that were looked up and have no price."""
 
     @field_validator("cny_per_usd")
     @classmethod
@@ -68,7 +68,7 @@ class Pricing(Record):
 
     @property
     def label(self) -> str:
-        """Name and digest of the rates, `name@digest`, for records."""
+        """Label for records: name and digest of the rates, as `name@digest`."""
         rates = self.model_dump_json(exclude={"allow_unknown"})
         return f"{self.name}@{hashlib.sha256(rates.encode()).hexdigest()}"
 
@@ -143,7 +143,7 @@ def from_litellm(model_ids: Iterable[str], date: str) -> Pricing:
 
 
 def _raw(known: Mapping[str, Any], model: str) -> Mapping[str, Any] | None:
-    """Return a model's entry, by its id, or by its bare name if that is the same provider's."""
+    """Return a model's entry under its id, or under its bare name if that entry is of the same provider."""
     provider, _, name = model.partition("/")
     raw: Mapping[str, Any] | None = known.get(model)
     bare = known.get(name)

@@ -1,4 +1,4 @@
-"""Checks that refuse a command before anything is started or paid for. A run and its dry run make the same ones."""
+"""Checks that refuse a command before anything is started or paid for. A run and its dry run make the same checks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def absent_keys(cells: Iterable[Cell]) -> dict[str, list[str]]:
-    """Return the environment variables that lack an API key, each with the names of the models that need it.
+    """Return the variables that should hold an API key and are not set, each with the names of the models that need it.
 
     Both the cells' models and their judges' count.
     """
@@ -49,7 +49,7 @@ def check_model(cell: Cell) -> None:
 
 
 def _check_hosts(trial: PlannedTrial, sandbox: SandboxProvider) -> None:
-    """Raise `ConfigError` if the sandbox does not give a task its package index, and nothing beyond it."""
+    """Raise `ConfigError` unless the sandbox gives a task access to its package index, and to nothing else."""
     trusted = trial.task.environment.trusted_hosts
     if trusted and (sandbox.network != "task" or isinstance(sandbox, LocalSandboxes)):
         raise ConfigError(

@@ -21,16 +21,16 @@ from typing import Protocol, Self
 GRACE_SECONDS = 20.0
 """Longest wait for running tests after the first signal; schedulers give a process half a minute."""
 START_SECONDS = 5.0
-"""Longest wait if all trials are only being started, since nothing has been paid for them."""
+"""Longest wait, in seconds, if all trials are still being started, since nothing has been paid for them."""
 TWICE_SECONDS = 0.3
-"""Signals closer together count as one; `timeout`, for example, sends its signal twice."""
+"""Seconds within which two signals count as one; `timeout`, for example, sends its signal twice."""
 RELEASE_SECONDS = 10.0
 """Longest time for removing sandboxes at the second signal; the next runner removes what is left."""
 EXIT_CODE = 130
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 RESUMES = "stopped; the same command resumes"
 STARTING, TESTS = ("building", "starting"), "tests"
-"""Phases of trials, as a display calls them."""
+"""Names of phases of trials, as used by displays."""
 _LOOK_SECONDS = 0.1
 
 
@@ -53,7 +53,7 @@ class StandardError:
 
     @property
     def phases(self) -> Mapping[str, int]:
-        """No phases, since none is known here."""
+        """Return no phases, because none are known here."""
         return {}
 
     def note(self, text: str) -> None:
@@ -158,7 +158,7 @@ class Stopping:
 
 
 def farewell(phases: Mapping[str, int]) -> str:
-    """Return the answer to the first signal."""
+    """Return the message that answers the first signal."""
     tests, starting = phases.get(TESTS, 0), sum(phases.get(phase, 0) for phase in STARTING)
     at_work = sum(phases.values()) - tests - starting
     waits = [

@@ -39,7 +39,7 @@ from runner.records.base import first_fault
 from runner.records.trial_files import JUDGE_LEDGER, LEDGER, RECORD, SENT
 
 _ASIDE = ("earlier", "superseded")
-"""Folders of tries that were moved aside."""
+"""Names of the folders that hold tries which were moved aside."""
 
 
 class Store:
@@ -99,7 +99,7 @@ class Store:
 
     @property
     def cache(self) -> Path:
-        """Folder that all trials share, which may not exist yet. Losing it costs money, but no result."""
+        """Folder that all trials share. It may not exist yet. Losing it costs money, but no results."""
         return self.outputs / "cache"
 
     def folder(self, key: str) -> Path:
@@ -138,7 +138,7 @@ class Store:
             ) from error
 
     def damaged(self, keys: Iterable[str]) -> list[Path]:
-        """Return the records among `keys` that exist and are not JSON objects, as a failing disk may leave them."""
+        """Return the paths of records among `keys` that are not JSON objects, as a failing disk may leave them."""
         found = []
         for path in (self.folder(key) / RECORD for key in keys):
             with suppress(OSError):
@@ -151,7 +151,7 @@ class Store:
         return found
 
     def finished(self, keys: Sequence[str]) -> Collection[str]:
-        """Return those of `keys` whose trial ended by its configuration's own doing."""
+        """Return those of `keys` whose trials have finished (`Status.finished`)."""
         return {key for key, record in self.load(keys).items() if record.status.finished}
 
     def begin(self, key: str) -> tuple[Path, tuple[Retry, ...]]:
@@ -195,11 +195,11 @@ class Store:
 
 
 class Spend(NamedTuple):
-    """Sum of a ledger's calls."""
+    """The spend of all calls of a ledger."""
 
     usage: Usage = Usage()
     cost_usd: float | None = 0.0
-    """None if the cost of any answered call, or of any call with known usage, is unknown."""
+    """Cost in USD; None if that of any answered call, or of any call with known usage, is unknown."""
     turns: int = 0
     """Number of answered calls."""
     lost: int = 0
@@ -212,7 +212,7 @@ def recorded_cost(call: ModelCall) -> float | None:
 
 
 def ledger_spend(ledger: Path, cost_of: Callable[[ModelCall], float | None] = recorded_cost) -> Spend:
-    """Return the sum of one ledger file, as its session counted it: answers that broke off count as far as they came.
+    """Return the spend in one ledger file as its session counted it. Answers that broke off count up to that point.
 
     A last line cut off by a crash is left out. The call under way then is one `lost`, and so is each unreadable line.
     `cost_of` may price the calls otherwise.
@@ -239,7 +239,7 @@ def ledger_spend(ledger: Path, cost_of: Callable[[ModelCall], float | None] = re
 
 
 def ledgers(folder: Path) -> list[Path]:
-    """Return the ledgers of all tries at the trial of this folder whose spend is counted: the spoiled ones first."""
+    """Return the ledgers of all tries in a trial's folder whose spend counts, those of spoiled tries first."""
     return [path for path in (*sorted(folder.glob(f"earlier/*/{LEDGER}")), folder / LEDGER) if path.exists()]
 
 
@@ -258,7 +258,7 @@ def _move_aside(folder: Path, where: str, *, everything: bool) -> None:
 
 
 def _retry(folder: Path) -> Retry:
-    """Return a spoiled try, from the files that it left."""
+    """Return a spoiled try's record, made from the files that the try left."""
     spend = ledger_spend(folder / LEDGER)
     reason = ErrorInfo(type="RunnerDied", message="The runner ended before this try did.")
     seconds = 0.0

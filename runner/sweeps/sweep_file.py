@@ -29,13 +29,13 @@ class Imported(Record):
     mapping: dict[str, Any]
     """Meaning of the file's columns, words and units, as `report.foreign_trials.Mapping` has it."""
     rows: int
-    """Trials in the file."""
+    """Number of trials in the file."""
     unpriced: int
-    """Trials in the file whose cost is unknown."""
+    """Number of trials in the file whose cost is unknown."""
 
     @property
     def text(self) -> str:
-        """The origin in words."""
+        """The origin in words, for people."""
         return (
             f"{self.rows} trials from {self.file} (SHA-256 {self.digest[:12]}), not run here; "
             f"the cost of {self.unpriced} is unknown"
@@ -48,11 +48,11 @@ class SweepFile(Record):
     schema_version: Literal[1] = 1
     name: str
     created: datetime
-    """When the plan was last written."""
+    """Time at which the plan was last written."""
     planned: tuple[PlannedRow, ...] = ()
     """Every planned trial, the denominator of every figure. Empty for an import, whose table holds its plan."""
     scoring: Scoring
-    """Scoring that was last asked for."""
+    """Scoring that was asked for last."""
     prices: dict[str, Prices] = {}
     """Model -> rates that its tokens are charged at. Models without prices are left out."""
     not_started: dict[str, str] = {}
@@ -60,7 +60,7 @@ class SweepFile(Record):
     versions: dict[str, str]
     """Package -> version: of Assay, of Python, and of what can change a result."""
     imported: Imported | None = None
-    """None: the trials were run here and have records."""
+    """Origin of imported trials; None if the trials were run here and have records."""
 
     @model_validator(mode="after")
     def _plans_something(self) -> Self:
@@ -70,12 +70,12 @@ class SweepFile(Record):
 
     @property
     def cells(self) -> frozenset[str]:
-        """Names of the cells that are planned."""
+        """Names of the planned cells."""
         return frozenset(row.cell for row in self.planned)
 
 
 def exists(folder: Path) -> bool:
-    """Tell whether a folder is a sweep's."""
+    """Return whether a folder is that of a sweep."""
     return (folder / NAME).is_file()
 
 

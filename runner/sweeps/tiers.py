@@ -17,7 +17,7 @@ class TiersFile(Record):
     dataset: str
     """Dataset of the trials. Not checked: a core set of the dataset has another name."""
     inputs: dict[str, str]
-    """Source -> digest of the trials that were read from it."""
+    """Source -> digest of the trials read from it."""
     cells: int
     trials: int
     """Number of valid trials."""

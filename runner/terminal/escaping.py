@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 Say = Callable[[str], None]
-"""Takes a sentence for the user, such as the name of a long step that begins."""
+"""Function that takes a sentence for the user, for example that a long step begins."""
 WIDTH = 100
 """Width of a line outside a terminal, in characters."""
 NARROWEST = 40
-"""Least width that is assumed of a terminal, in characters."""
+"""Smallest width that a terminal is assumed to have, in characters."""
 _SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-~])")
 """Escape sequence of a terminal: colours, movements of the cursor, titles."""
 _LAYOUT = frozenset("\n\t")
@@ -43,7 +43,7 @@ def printable(text: str) -> str:
 
 
 def uncoloured(text: str) -> str:
-    """Return what a program printed for a terminal as `printable` text without escape sequences."""
+    """Return a program's terminal output as `printable` text without escape sequences."""
     return printable(_SEQUENCE.sub("", text))
 
 

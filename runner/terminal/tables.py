@@ -26,28 +26,28 @@ _NAME = 12
 _GAPS = (2, 1)
 """Blanks between two columns, with and without room to spare."""
 _PIECE = re.compile(r"[^\s_\-./·:]*[\s_\-./·:]+|[^\s_\-./·:]+")
-"""Part of a name up to and including its next joint."""
+"""Pattern of a part of a name, up to and including the next joint."""
 
 Row = Sequence[str]
 
 
 class Column(NamedTuple):
-    """Column of a table."""
+    """A column of a table."""
 
     head: str
     """Heading; may have several lines."""
     is_name: bool = False
-    """Whether it holds names, which are left-aligned and may be wrapped; figures are right-aligned and stay whole."""
+    """Whether the column holds names, which are left-aligned and may wrap. Figures are right-aligned and never wrap."""
     leaves: int = 0
-    """Rank in which columns are left out for lack of room: 1 goes first, 0 is never left out."""
+    """Order in which columns are left out if the table is too wide: 1 goes first, 0 is never left out."""
 
 
 class TableText(NamedTuple):
-    """Table as text."""
+    """A table laid out as text."""
 
     text: str
     left_out: tuple[str, ...]
-    """Headings of the columns that had no room."""
+    """Headings of the columns that were left out."""
 
 
 def table(columns: Sequence[Column], rows: Sequence[Row], width: int, title: str = "") -> TableText:
@@ -136,7 +136,7 @@ def _wrap(name: str, width: int) -> str:
 
 
 def _block(columns: Sequence[Column], row: Row, width: int) -> list[str]:
-    """Return a row as lines: its first names, after what precedes them, then each other cell after its heading."""
+    """Return a row as a block of lines: the names at its beginning, then each other cell after its heading."""
     first = named = next((at for at, column in enumerate(columns) if column.is_name), 0)
     while named < len(columns) and columns[named].is_name:
         named += 1
@@ -155,7 +155,7 @@ def _head(column: Column) -> str:
 
 
 def _on_one_line(cell: str, column: Column) -> str:
-    """Join a cell's lines: names one after the other, and what qualifies a figure in brackets."""
+    """Join a cell's lines: names one after the other; a figure, with the text that qualifies it in brackets."""
     first, *others = [line for line in cell.split("\n") if line] or [""]
     if not column.is_name:
         return f"{first} ({' '.join(others)})" if others else first

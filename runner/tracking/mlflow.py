@@ -51,8 +51,8 @@ _BRIEF = {
     "MLFLOW_LOGGING_LEVEL": "WARNING",
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
 }
-"""Environment variables against mlflow's defaults, which retry a dead server for four minutes, log every step, and print
-two links for each run on a server."""
+"""Environment variables against mlflow's defaults, which retry a dead server for four minutes, log every step, and
+print two links for each run on a server."""
 _UPLOADS = 8
 """Files that are sent at once."""
 _UI = {**_OFFLINE, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from runner.trials.context import TrialRun
 
 LOG = "agent.stdout"
-"""File in the trial's folder that grows while the agent works."""
+"""Name of the file in the trial's folder to which the agent's log is written while it works."""
 _OPEN = f"""
 import os, socket, subprocess, sys, time
 given = {{name[1:]: value for name, value in os.environ.items() if name[0] == "+"}}
@@ -45,20 +45,20 @@ for _ in range(600):
 
 
 Ended = Literal["exited", "deadline", "disk", "files", "cancelled", "lost"]
-"""The way in which a rollout ends, as in `ExecResult`."""
+"""Type of a rollout's ending, as in `ExecResult`."""
 
 
 class Clock:
-    """The deadline of one rollout, and the user's stop."""
+    """The end of one rollout: its deadline, or the user's request to stop."""
 
     def __init__(
         self, seconds: float | None, waited: Callable[[], float], cancelled: Callable[[], bool]
     ) -> None:
-        """Count `seconds` from now, apart from what `waited` returns: seconds spent waiting for limits on calls."""
+        """Count `seconds` from now, without those that `waited` returns: the time spent waiting for limits on calls."""
         self._seconds, self._waited, self._cancelled = seconds, waited, cancelled
         self._began = time.monotonic()
         self.ended: Ended = "exited"
-        """Cause that has stopped the rollout; exited: nothing has."""
+        """Cause that has stopped the rollout; `exited` if nothing has."""
 
     @property
     def seconds(self) -> float:
@@ -67,7 +67,7 @@ class Clock:
 
     @property
     def left(self) -> float | None:
-        """Seconds until the deadline, 0 once it has passed; None without a deadline."""
+        """Seconds until the deadline, 0 once that has passed; None without a deadline."""
         if self._seconds is None:
             return None
         return max(0.0, self._seconds + self._waited() - self.seconds)
@@ -85,7 +85,7 @@ class Clock:
             self.stop("deadline", f"The deadline of {self._seconds:g} s has passed.")
 
     def stop(self, ended: Ended, reason: str) -> NoReturn:
-        """End the rollout. Raises `Stopped`."""
+        """End the rollout by raising `Stopped`."""
         self.ended = ended
         raise Stopped(reason)
 
@@ -228,7 +228,7 @@ class Workbench:
 
 
 def drive(agent: DrivingAgent, bench: Workbench) -> ExecResult:
-    """Run the agent to the end. Return how it ended, as if it had been one command in the sandbox.
+    """Run the agent to the end. Return its ending as if it had been one command in the sandbox.
 
     A model that failed, or a stop, is an ending too. Raises `EngineError`, and whatever else the agent raises.
     """
@@ -249,7 +249,7 @@ def drive(agent: DrivingAgent, bench: Workbench) -> ExecResult:
 
 
 def _asks(line: bytes, question: str) -> bool:
-    """Return whether a ledger's line is a conversation that began with this question."""
+    """Return whether a line of a ledger holds a conversation that begins with this question."""
     try:
         request = ModelCall.model_validate_json(line).request
         return bool(request and request["messages"][0]["content"] == question)

@@ -13,9 +13,9 @@ from runner.records import Status, ToolCall
 COMMANDS: Final = ("command", "cmd", "keystrokes", "script")
 """Argument names under which agents' terminals take a command. The first one that a call has counts."""
 LONGEST_COMMAND: Final = 1 << 16
-"""Number of characters of one command that are read. They are hostile text, read in linear time."""
+"""Number of characters that are read of one command. A command is hostile text; reading takes linear time."""
 LONGEST_COMMANDS: Final = 1 << 22
-"""Number of characters of all commands of a trial that are read."""
+"""Number of characters that are read of all commands of a trial together."""
 
 
 def kinds(names: Sequence[str], tools: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
@@ -27,21 +27,21 @@ def kinds(names: Sequence[str], tools: Mapping[str, Sequence[str]]) -> tuple[str
 def own_finish(status: Status, kinds: Sequence[str], tools: Mapping[str, Sequence[str]]) -> bool:
     """Return whether the agent ended its work itself (section 4.3.3).
 
-    It must exit well and, where it has a tool to say that it is done, use it. Of agents without such a tool, one that
-    stops to ask cannot be told from one that is done.
+    It must exit well and, where it has a tool to say that it is done, use it. Without such a tool, an agent that stops
+    to ask a question looks the same as one that is done.
     """
     return status is Status.COMPLETED and (not tools.get("finish") or "finish" in kinds)
 
 
 class TerminalUse(NamedTuple):
-    """Use that an agent made of its terminal."""
+    """An agent's use of its terminal."""
 
     phases: tuple[str, ...]
     """Phase of each tool call, in their order."""
     programs: tuple[str, ...]
     """Programs that the calls of kind `execute` run, in their order."""
     cut: bool
-    """Whether a command was too long to be read whole, so that programs may be missing."""
+    """Whether some text was too long to be read in full, so that programs may be missing."""
 
 
 def terminal_use(calls: Sequence[ToolCall], kinds: Sequence[str]) -> TerminalUse:
@@ -58,7 +58,7 @@ def terminal_use(calls: Sequence[ToolCall], kinds: Sequence[str]) -> TerminalUse
 
 
 def command(call: ToolCall) -> str:
-    """Return the shell text that a call of a terminal runs; empty if it has none."""
+    """Return the shell text that a call of a terminal tool runs; empty if the call has none."""
     try:
         arguments: Any = json.loads(call.arguments)
     except (ValueError, RecursionError):

@@ -27,14 +27,14 @@ class Breaker:
         """Key of a trial that was not started -> the reason."""
 
     def holds(self, trial: PlannedTrial) -> bool:
-        """Tell whether a trial must not be started; if so, note the reason in `held`."""
+        """Return whether a trial must not be started; if so, note the reason in `held`."""
         reason = self._open.get(self._routes[trial.key])
         if reason:
             self.held[trial.key] = reason
         return reason is not None
 
     def watching(self, records: Iterable[TrialRecord], note: Say) -> Iterator[TrialRecord]:
-        """Yield trials as they end, and `note` what is new about their models."""
+        """Yield trials as they end, and pass news about their models to `note`."""
         for record in records:
             if news := self._news(record):
                 note(one_line(news))

@@ -1,4 +1,4 @@
-"""Values that are passed on while trials run: one for all trials of a sweep, and one for each try at a trial."""
+"""The values that trials pass on while they run: one for all trials of a sweep, and one for each try at a trial."""
 
 from __future__ import annotations
 

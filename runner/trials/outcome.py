@@ -1,4 +1,4 @@
-"""The ending of a rollout, decided from what was seen outside of it. Pure."""
+"""Decide how a rollout ended, from what was observed outside of it. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KILLED_FOR: Final = {
     # This counts against the agent. Else a hostile one could void a trial that it is about to lose.
     "lost": "Its container died under it.",
 }
-"""Ending of an `ExecResult` -> message, for sandboxes that were killed."""
+"""Value of `ExecResult.ended` -> message, for sandboxes that were killed."""
 
 
 def refused_call(calls: Sequence[ModelCall]) -> ModelCall | None:

@@ -52,15 +52,15 @@ LASTING = frozenset(
         REFUSED,
     }
 )
-"""Failures of ours that a repetition cannot mend, or only by paying for the rollout again (a judge's)."""
+"""Failures of our side that a repetition cannot mend, or (a judge's) only by paying for the rollout again."""
 COLLECT_SECONDS = 60.0
 """Time limit for each of a task's own commands that collect what is to be judged."""
 BACK_OFF_SECONDS = (2.0, 8.0)
-"""Wait before the first and before every later repetition of a trial that our side spoiled."""
+"""Seconds to wait before the first, and before every later, repetition of a trial that our side spoiled."""
 
 
 Work = Callable[[Sandbox], ExecResult]
-"""A rollout that waits for its sandbox."""
+"""Function that carries out a rollout in a given sandbox."""
 
 
 def run_to_the_end(

@@ -40,17 +40,17 @@ if TYPE_CHECKING:
 
 
 RUNTIME = "python"
-"""Bundle with the supervisor, which every sandbox has in which a model acts."""
+"""Bundle with the supervisor. Every sandbox in which a model acts has it."""
 
 
 @dataclass
 class TrialState:
-    """Everything that is known of a try so far. Each phase adds to it, so a later one that fails loses nothing."""
+    """Everything that is known about a try so far. Each phase adds to it, so a failing phase loses nothing."""
 
     folder: Path
     """Host folder of the trial."""
     opened: float = field(default_factory=time.monotonic)
-    """Beginning of the try, by a clock that is never set."""
+    """Beginning of the try, by a monotonic clock."""
     clock: dict[str, float] = field(default_factory=dict)
     """Phase -> seconds, in the order in which the phases began."""
     entered: Callable[[str], None] = lambda _: None
@@ -93,7 +93,7 @@ class TrialState:
 
     @property
     def phase(self) -> str:
-        """Phase that began last. An error that is caught now arose in it."""
+        """Phase that began last, in which an error that is caught now arose."""
         return next(reversed(self.clock), "environment")
 
     @contextmanager
@@ -176,7 +176,7 @@ def _outcome(trial: PlannedTrial, state: TrialState) -> tuple[Status, ErrorInfo 
 
 
 def _spent(state: TrialState, retries: Sequence[Retry]) -> dict[str, Any]:
-    """Return a record's tokens and USD. All but the agent's own count include the tries before."""
+    """Return a record's tokens and USD. All but the agent's own count include earlier tries."""
     session, asking = state.session, state.asking
     return {
         "usage": sum((retry.usage for retry in retries), session.meter.usage if session else Usage()),
@@ -316,7 +316,7 @@ def _last_words(calls: Sequence[ModelCall]) -> str:
 
 
 def _has_changed(state: TrialState) -> bool:
-    """Return whether the rollout changed anything in its workspace, to the second; True where nobody can tell."""
+    """Return whether the rollout changed anything in its workspace, to the second; True if that is unknown."""
     return state.workspace is None or state.workspace.changed >= int(state.began)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 DEPENDENCY_FOLDERS = frozenset({"node_modules", "venv", "site-packages", "__pycache__", "vendor", "target"})
-"""Names of folders whose files are not counted, nor are those of hidden folders."""
+"""Names of folders whose files are not counted. Files in hidden folders are not counted either."""
 
 
 class Workspace(NamedTuple):

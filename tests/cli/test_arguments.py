@@ -198,7 +198,10 @@ def test_help_piped_to_head_ends_quietly() -> None:
 def test_help_on_a_group_and_on_an_option() -> None:
     assert "budget=tight" in (cli_help.answer(["--help", "budget"]) or "")
     assert "wall_seconds: 300" in (cli_help.answer(["budget=tight", "-h"]) or "")
-    assert cli_help.answer(["--help", "attempts"]) == "attempts=1                 independent trials per task"
+    assert (
+        cli_help.answer(["--help", "attempts"])
+        == "attempts=1                 number of independent trials per task"
+    )
     assert "AGENT_MODEL.yaml" in (cli_help.answer(["--help", "agent_model"]) or ""), (
         "a group that nobody chooses"
     )

@@ -77,7 +77,7 @@ def test_the_settings_of_nl2repo_bench(cli: Cli, preset: str, cells: int) -> Non
     ended = cli(f"experiment={preset}", f"dataset.root={cli.outputs / 'tasks'}", "dry_run=true")
     assert ended.code == 0, ended.err
     assert f"{cells} cells, {cells} trials planned" in ended.out
-    assert "Nobody says where its hidden tests are" in ended.out
+    assert "It is not known where its hidden tests are" in ended.out
 
 
 @pytest.mark.parametrize(("option", "factor"), [("agentmeter_half", 0.5), ("agentmeter_double", 2)])

@@ -193,7 +193,7 @@ def test_calibration_blamed_all_rows_for_what_nobody_counted(cli: Cli) -> None:
     uncounted(cli.outputs)
     ended = cli("job=calibrate", "inputs=[theirs]")
     assert ended.code == 2
-    assert ended.err == "TableError: No trial says turns or interactions; measures=[tokens] leaves that out\n"
+    assert ended.err == "TableError: No trial has turns or interactions; measures=[tokens] leaves that out\n"
     ended = cli("job=calibrate", "inputs=[theirs]", "measures=[tokens]")
     assert ended.code == 0, ended.err
     tiers = yaml.safe_load(Path("tiers.yaml").read_text())

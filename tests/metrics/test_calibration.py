@@ -204,6 +204,6 @@ def test_two_datasets_are_not_calibrated_together() -> None:
 
 def test_calibration_needs_interactions() -> None:
     with pytest.raises(
-        TableError, match=r"^No trial says interactions; measures=\[tokens,turns\] leaves that out$"
+        TableError, match=r"^No trial has interactions; measures=\[tokens,turns\] leaves that out$"
     ):
         effort(graded(3).drop(columns="interactions"))

@@ -181,7 +181,7 @@ def test_loess_of_points_above_each_other_is_their_mean() -> None:
     """Every cell has a point for each task, so many points share an x, and there may be few tasks."""
     assert tool_bench.loess([5, 5, 5], [0, 0.5, 1], [5, 6]).tolist() == [0.5, 0.5]
     assert tool_bench.loess([1, 1, 2, 2], [0, 1, 1, 1], [1, 1.5, 2]) == pytest.approx([0.5, 0.75, 1.0])
-    with pytest.raises(ValueError, match="1 points make no curve"):
+    with pytest.raises(ValueError, match="1 points do not make a curve"):
         tool_bench.loess([1], [1], [1])
 
 

@@ -57,9 +57,7 @@ def find_names(prompt: str) -> list[str]:
 
 
 def check_prompt(prompt: str, tool: str) -> None:
-    """Raise `TaskError` if nobody could pass: the cases call `tool`, but the prompt gives the tool another name, or
-    gives it none and does not mention `tool`.
-    """
+    """Raise `TaskError` if nobody could pass: the prompt gives the tool another name, or never mentions `tool`."""
     others = [name for name in find_names(prompt) if name != tool]
     if not others and mentions(prompt, tool):
         return

@@ -69,9 +69,7 @@ class Comparison:
 
     @property
     def questions(self) -> dict[int, Pair]:
-        """The pairs of outputs to put to a judge, by index of the case: valid cases that differ only in their
-        output.
-        """
+        """Pairs of outputs for a judge, by index of the case: from valid cases that differ in their output alone."""
         if not self.results:
             return {}
         return {

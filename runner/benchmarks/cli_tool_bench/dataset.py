@@ -39,9 +39,10 @@ TOOL = r"^[A-Za-z0-9][A-Za-z0-9_-]*$"
 """Name of a command."""
 PARTS = ("task.toml", "instruction.md", "cases.jsonl")
 INSTALL_ONLINE = INSTALL | {"javascript": "npm install && npm install -g ."}
-"""The same with an index: npm links a folder into the system, and fetches what it requires only if asked before."""
+"""`INSTALL` for machines with an index: npm links a folder into the system, and fetches its requirements only if
+told."""
 ONLINE = "_online"
-"""Ending of the name of a dataset with that profile."""
+"""Suffix of the name of a dataset with the profile `online`."""
 EASY, MEDIUM = 1500, 4000
 """Lines of reference code up to which a task is easy, and below which it is medium (section 2.4, Table 1)."""
 
@@ -53,7 +54,7 @@ class ToolTask(Record):
     """Name of the command. If it is the reference's published name, the task may measure memory."""
     language: Literal["python", "javascript", "go"]
     category: str
-    """One of the paper's nine domains (Table 1)."""
+    """Domain of the tool, one of the paper's nine (Table 1)."""
     install: str = ""
     """Shell command, run in the workspace as root; empty: `INSTALL` of the language."""
     agent_timeout_seconds: float | None = None
@@ -63,7 +64,7 @@ class ToolTask(Record):
     normalize: tuple[Normalizer, ...] = Field(default=(), max_length=MOST)
     """Replacements in the stdout of both sides before outputs are compared, in their order."""
     made: Made | None = None
-    """How the task was made; None: it was written whole by hand, or imported."""
+    """How the task was made; None if it was written entirely by hand, or imported."""
 
     @property
     def tier(self) -> str:
@@ -84,24 +85,24 @@ class CliToolBench(Record):
     pass_threshold: float = Field(default=1.0, ge=0, le=1)
     """A trial passes when its reward reaches this."""
     check_names: bool = True
-    """Whether to refuse tasks whose prompt and cases name the tool differently, as nobody could pass them."""
+    """Whether to refuse tasks whose prompt and cases name the tool differently, because nobody could pass them."""
     include: tuple[str, ...] = ()
     """Names of the tasks to use; empty: all."""
     answers_in_reach: Literal["refuse", "flag"] = "refuse"
-    """Treatment of a trial whose reference lies in the agent's bundle, the runtime or the image
+    """Treatment of a trial whose reference is in the agent's bundle, the runtime or the image
     (`runner.sweeps.answers_in_reach`)."""
     profile: Literal["sealed", "online"] = "sealed"
     """Whether the agent and installations may reach the package index of the task's language. Cases never have a
-    network. online is another dataset: its name ends so, and so do its trials' keys differ."""
+    network. `online` makes another dataset: its name ends in `_online`, and its trials have other keys."""
     indexes: dict[Language, tuple[str, ...]] = {}
-    """Language -> its index: addresses, and names of other hosts that serve its files. A language that is not named has
+    """Language -> its index: addresses, and names of other hosts that serve its files. A language without an entry has
     the index that this machine's own clients use."""
     verifier: DifferentialVerifier
 
     @model_validator(mode="before")
     @classmethod
     def _name_the_profile(cls, fields: Any) -> Any:
-        """Give the name its ending, so that no cell of one profile is taken for one of the other."""
+        """Add `_online` to the name, so that no cell of one profile is taken for a cell of the other."""
         if isinstance(fields, dict) and fields.get("profile") == "online":
             return fields | {"name": f"{str(fields.get('name')).removesuffix(ONLINE)}{ONLINE}"}
         return fields

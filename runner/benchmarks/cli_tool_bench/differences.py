@@ -1,4 +1,4 @@
-"""Readable text on how two results of a case differ."""
+"""Describe in readable text how two results of a case differ."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from runner.records.cases import CaseResult
 
 MAX_LINES = 20
-"""Most lines of one diff."""
+"""Largest number of lines in one diff."""
 MAX_WIDTH = 200
-"""Most characters of a line."""
+"""Longest line, in characters."""
 
 
 def explain_failure(reference: CaseResult, candidate: CaseResult, phase: Phase, rules: Rules) -> str:
@@ -32,7 +32,7 @@ def explain_failure(reference: CaseResult, candidate: CaseResult, phase: Phase, 
 
 
 def _effect_lines(result: CaseResult, rules: Rules) -> list[str]:
-    """Return a line for each changed path that counts, and below it the beginning of its content."""
+    """Return a line for each changed path that counts, each followed by the beginning of the path's content."""
     counted = effective(observe(result).changes, rules)
     lines = []
     for change in result.changes:

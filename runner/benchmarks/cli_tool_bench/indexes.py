@@ -1,8 +1,8 @@
 """The profile `online`: the package index of each language, as this machine's own clients are configured.
 
-No host is named here. An index is what `dataset.indexes` names, else what this machine's variables or clients name,
-else the default of the client in the language's image. Its hosts are reached through the proxy to allowed hosts, by the
-agent and by installations, and never by cases.
+No host is named here. The index is the one that `dataset.indexes` names, else the one that this machine's variables or
+clients name, else the default of the client in the language's image. Its hosts are reached through the proxy to allowed
+hosts, by the agent and by installations, and never by cases.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ UNSEALED: Mapping[Language, Mapping[str, str]] = {
     "javascript": {"NPM_CONFIG_OFFLINE": "false"},
     "go": {"GOPROXY": "", "GOSUMDB": ""},
 }
-"""Variables that undo the settings by which an image's client asks no index. pip reads the second one the other way
-round: 1 gives builds what they require, from the index. Go takes an empty value for its default."""
+"""Variables that undo the settings with which an image's client asks no index. pip reads the second variable the other
+way round: 1 lets builds fetch what they require from the index. Go takes an empty value for its default."""
 ADDRESS: Mapping[Language, tuple[str, ...]] = {
     "python": ("PIP_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX_URL"),
     "javascript": ("NPM_CONFIG_REGISTRY",),
@@ -43,10 +43,10 @@ This machine can reach the package index of {language}, and so can the installat
 dependencies, if its project names them. Where the text above says that there is no network, this holds instead. No
 other host can be reached, and your tool runs without a network.
 """
-"""End of the prompt, as the shipped ones say that there is no network."""
+"""Text at the end of the prompt, because the shipped prompts say that there is no network."""
 CALLED: Mapping[Language, str] = {"python": "Python", "javascript": "JavaScript", "go": "Go"}
 SCHEMES = {"http": 80, "https": 443}
-"""Scheme -> its port. The proxy to allowed hosts reaches no others."""
+"""Scheme -> its port. The proxy to allowed hosts reaches no other ports."""
 ASK_SECONDS = 60.0
 _PIP = """
 import sys
@@ -61,16 +61,16 @@ class Index(NamedTuple):
 
     hosts: tuple[str, ...]
     addresses: tuple[str, ...]
-    """Addresses of the index for its client; none if its own default holds."""
+    """Addresses of the index for its client; none if the client's default holds."""
 
 
 def note(language: Language) -> str:
-    """Return the end of the prompt."""
+    """Return the text at the end of the prompt."""
     return NOTE.format(language=CALLED[language])
 
 
 def opened(environment: Environment, language: Language, index: Index) -> Environment:
-    """Return the environment of a machine that reaches an index."""
+    """Return the environment of a machine that can reach an index."""
     first, joined = ADDRESS[language][0], ",".join(index.addresses)
     named = {first: joined if language == "go" else index.addresses[0]} if index.addresses else {}
     trusted = certificates.variables(f"{GATEWAY_DIR}/{AUTHORITIES}") if certificates.host_file() else {}
@@ -84,7 +84,7 @@ def opened(environment: Environment, language: Language, index: Index) -> Enviro
 
 
 def find(language: Language, configured: Sequence[str], context: Path) -> Index:
-    """Return the index of a language. `context` is the build context of its image, which may not be there yet.
+    """Return the index of a language. `context` is the build context of its image, which may not exist yet.
 
     Raises `ConfigError` if no host is known, or if an address is one that no sandbox can use.
     """
@@ -145,7 +145,7 @@ def _pips(context: Path) -> list[str]:
 
 
 def _pips_default(context: Path) -> tuple[str, ...]:
-    """Return pip's default index, and the host of its files. Nothing if there is no pip to ask."""
+    """Return pip's default index, and the host of its files; nothing if there is no pip to ask."""
     wheels = context / WHEELS
     if not (wheels / "pip").is_dir():
         return ()
@@ -174,7 +174,7 @@ CLIENTS: Mapping[Language, Callable[[Path], list[str]]] = {"python": _pips, "jav
 
 @cache
 def _said(command: tuple[str, ...]) -> str:
-    """Return what a client says, in one line; empty if it is not there or says nothing."""
+    """Return a client's answer in one line; empty if there is no such client or no answer."""
     try:
         done = subprocess.run(
             command, cwd="/", capture_output=True, text=True, check=False, timeout=ASK_SECONDS

@@ -23,18 +23,18 @@ class Installed(NamedTuple):
     """A side after its installation."""
 
     image: Image | None
-    """None: the installation failed."""
+    """Image of the machine after the installation; None if the installation failed."""
     output: str
 
 
 class Machine(NamedTuple):
-    """A fresh machine of a task's image, with a source in it."""
+    """A fresh machine of a task's image, with the source of one side."""
 
     sandbox: Sandbox
     proxy: Egress | None
 
     def run(self, task: Task, command: str) -> ExecResult:
-        """Run a shell command as root in the workspace. Afterwards nothing runs there if a network was in reach."""
+        """Run a shell command as root in the workspace. If a network was in reach, end all processes afterwards."""
         # A private workspace is not a failure: the tool is judged, not the umask under which it was written.
         spec = ExecSpec(
             argv=("bash", "-c", f"chmod -R a+rX . && {command}"),
@@ -58,9 +58,9 @@ def install(
     sandboxes: SandboxProvider,
     attempts: list[EgressAttempt],
 ) -> Iterator[Installed]:
-    """Install `source`, a path and its place, in a fresh sandbox; the image lives as long as the context.
+    """Install `source`, a path and its place, in a fresh sandbox. The image exists as long as the context.
 
-    `attempts` takes the attempts to use a network, if the task has trusted hosts. Then there is a proxy to them.
+    If the task has trusted hosts, there is a proxy to them, and `attempts` receives the attempts to use a network.
     """
     with open_machine(task, source, sandboxes, attempts) as machine:
         result = machine.run(task, command)

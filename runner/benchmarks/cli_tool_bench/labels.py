@@ -25,20 +25,20 @@ LABELS = {
 }
 """Label, in lower case -> whether both outputs mean the same."""
 LONGEST_CELL = 1 << 24
-"""Most characters of one cell."""
+"""Longest cell, in characters."""
 
 
 class Label(Record):
-    """One row."""
+    """One row of the file."""
 
     row: int
     """Number of the row, as in a spreadsheet: the header is row 1."""
     digest: str
-    """`Pair.digest`."""
+    """`Pair.digest` of the row's pair."""
     pair: Pair | None
-    """None: only the digest is given."""
+    """The two outputs; None if only the digest is given."""
     command_class: str
-    """Empty if the file gives none."""
+    """Command class; empty if the file gives none."""
     equivalent: bool
 
 

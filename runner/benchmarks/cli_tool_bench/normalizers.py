@@ -21,13 +21,13 @@ from runner.records.cases import CaseResult
 
 WORKER = Path(__file__).with_name("normalize_outputs.py")
 MOST = 100
-"""Most replacements of a task."""
+"""Largest number of replacements in a task."""
 LONGEST_PATTERN, LONGEST_REPLACEMENT = 1000, 200
-"""Characters."""
+"""Longest pattern and longest replacement, in characters."""
 BATCH = 16 << 20
-"""Characters after which another process takes the next outputs."""
+"""Number of characters after which the next outputs go to another process."""
 WORKER_SECONDS = 600.0
-"""Wall seconds of one process. Usually it takes a few."""
+"""Time limit of one process, in wall seconds. Usually it needs a few."""
 
 
 class Normalizer(Record):
@@ -56,7 +56,7 @@ class Normalizer(Record):
 def normalize(results: Sequence[CaseResult], normalizers: Sequence[Normalizer]) -> list[CaseResult]:
     """Return the results with the replacements made in their stdout.
 
-    An output on which they take too long stays as it is. Raises `VerifierError` if their process fails.
+    An output that takes too long stays unchanged. Raises `VerifierError` if their process fails.
     """
     if not normalizers:
         return list(results)

@@ -1,8 +1,8 @@
-"""Results of references: every case runs twice, is stored, and runs again where candidates differ.
+"""Results of references. Each case runs twice and is stored; it runs again if a candidate's result differs.
 
 A reference may print the time, or random values. A case whose result was different at another time is *moving*: the
-reference then runs side by side with each candidate (`cli_tool_bench.side_by_side`). What differs even within a moment
-is *varying*, and is not judged.
+reference then runs side by side with each candidate (`cli_tool_bench.side_by_side`). Results that differ even within a
+moment are *varying*, and are not judged.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ Varying = Mapping[int, tuple[Level, ...]]
 _FORMAT = 2
 """Version of the stored format. Results of another version are not used."""
 _HOUR = 60
-"""Minutes."""
+"""Length of an hour, in minutes."""
 _RUNS_AT_ONCE = 3
-"""Runs of a case that show whether it varies within a moment."""
+"""Number of runs of a case that show whether it varies within a moment."""
 _HURRIED = "diff_seconds"
-"""Value in `CaseResult.truncated`: the time for looking for changes ran out."""
+"""Value in `CaseResult.truncated`: the time for finding changes ran out."""
 _CUT_CHANGES = ("entries", _HURRIED)
 """Values in `CaseResult.truncated` that concern the changes."""
 
@@ -52,7 +52,7 @@ class ReferenceRun(Record):
     moving: tuple[int, ...] = ()
     """Indices of the cases whose result was different at another time, so that both sides run side by side."""
     whole: bool = True
-    """Whether all results are stored. A run that was stopped or lost says nothing about the task."""
+    """Whether all results are stored. Runs that were stopped or lost are not, since they say nothing about the task."""
 
 
 class StoredCase(Record):
@@ -63,11 +63,11 @@ class StoredCase(Record):
     first: int
     """Time of the first run, in minutes since 1970."""
     last: int
-    """Time at which the result was last the same, in minutes since 1970."""
+    """Time of the last run with the same result, in minutes since 1970."""
     moves: tuple[Level, ...] = ()
     """Levels that were different at another time."""
     varies: tuple[Level, ...] = ()
-    """Levels that vary within a moment, too."""
+    """Levels that vary even within a moment."""
 
     @property
     def is_moving(self) -> bool:
@@ -75,7 +75,7 @@ class StoredCase(Record):
         return not {*self.moves} <= {*self.varies}
 
     def is_due(self, now: int) -> bool:
-        """Whether the clock may have changed the result: it was not confirmed in another minute, or in this hour."""
+        """Return whether the clock may have changed the result: no run confirmed it in another minute, or this hour."""
         return not self.is_moving and (self.first == self.last or self.last // _HOUR != now // _HOUR)
 
 
@@ -86,7 +86,7 @@ class StoredCases(Record):
     """Stored cases by `_key`."""
 
     def find(self, case: Case, how: How | None) -> StoredCase | None:
-        """Return the stored result of a case with this isolation; `how` None: with any."""
+        """Return the stored result of a case under the isolation `how`; under any isolation if that is None."""
         keys = (_key(case, way) for way in ([how] if how else get_args(How)))
         return next((self.cases[key] for key in keys if key in self.cases), None)
 
@@ -104,7 +104,7 @@ class StoredCases(Record):
 
 @dataclass(frozen=True)
 class References:
-    """The results of one reference, stored in a file case by case; missing ones are produced when asked for.
+    """The results of one reference, stored in a file case by case. Missing results are produced on demand.
 
     Classes and signs do not affect what is run, and equal cases are one. A run that did not end by itself, or whose
     changes were not read completely, is not stored: the machine may have been busy. Trials that need the same
@@ -137,7 +137,8 @@ class References:
     def find(self, cases: Sequence[Case], how: How | None) -> ReferenceRun:
         """Return the stored results of all cases. A case that is not stored runs twice first.
 
-        `how`: the isolation of the candidate's cases, so that both sides have the same; None if none were run.
+        `how` is the isolation of the candidate's cases, so that both sides have the same; None if none of its cases
+        ran.
         """
         with self._locked() as stored:
             missing = list({_digest(case): case for case in cases if not stored.find(case, how)}.values())
@@ -148,7 +149,7 @@ class References:
         return run.model_copy(update={"whole": len(lasting) == len(new)})
 
     def _run_twice(self, cases: Sequence[Case]) -> tuple[dict[str, StoredCase], dict[str, StoredCase]]:
-        """Run all cases, and then all of them again. Returns all by key, and those that are to be stored."""
+        """Run all cases twice. Return all results by key, and the results that are to be stored."""
         count, results, now = len(cases), self.run([*cases, *cases]), self.minute()
         keys = [_key(case, result.how) for case, result in zip(cases, results[:count], strict=True)]
         new, lasting = {}, set()
@@ -199,7 +200,7 @@ class References:
     def _find_varying(
         self, new: Mapping[str, StoredCase], cases: Mapping[str, Case]
     ) -> dict[str, StoredCase]:
-        """Return the moving cases that vary within a moment, too.
+        """Return those moving cases that also vary within a moment.
 
         They are tried twice: a minute may end during one try, but not during two.
         """
@@ -241,7 +242,7 @@ def _union(some: Sequence[Level], others: Sequence[Level]) -> tuple[Level, ...]:
 
 
 def is_lasting(result: CaseResult) -> bool:
-    """Whether a result is a property of the reference, and not of a busy machine."""
+    """Return whether a result is a property of the reference, and not of a busy machine."""
     return result.ended == "exited" and _HURRIED not in result.truncated
 
 
@@ -255,7 +256,7 @@ def _digest(case: Case) -> str:
 
 
 def observe(result: CaseResult) -> Observation:
-    """Return what the metrics see of a result.
+    """Return the observation that the metrics compare.
 
     A note tells apart outputs that were cut or are not UTF-8. Outputs that were cut are equal only if they are equal to
     their last byte. Changes that were cut have an extra change for each reason, at a path that no file can have. So

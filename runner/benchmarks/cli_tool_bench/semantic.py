@@ -2,7 +2,7 @@
 
 The outputs are hostile: a candidate may print a judge's answer, or orders to the judge. They stand between lines that
 end with a random token, new for each question, and only an answer that is one JSON object counts. A model may still be
-talked into a wrong answer. No fence prevents that, which is why `job=judge_agreement` measures it.
+talked into a wrong answer. No fence prevents that; `job=judge_agreement` measures how often.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from runner.protocols import Ask
 
 PROMPT_VERSION = 1
-"""Version of the prompt. Verdicts on another version are not used."""
+"""Version of the prompt. Verdicts given on another version are not used."""
 MAX_CHARACTERS = 20_000
-"""Most characters of each text that a judge sees. Longer texts are folded, and cut around the first difference."""
+"""Longest text that a judge sees, in characters. Longer ones are folded, and cut around the first difference."""
 CONTEXT_CHARACTERS = 1_000
 """Characters of a cut text before the first difference."""
 TRIES = 2
-"""Attempts to get an answer that is a verdict."""
+"""Number of attempts to get a verdict as an answer."""
 _CONTROL = ("3 files, 2 of them empty", "empty files: 2 of 3")
 """Two outputs on which any working judge gives a verdict."""
 INSTRUCTION = """\
@@ -85,7 +85,7 @@ class SemanticJudge:
     """Asks a judge model about pairs of outputs, and stores its verdicts."""
 
     def __init__(self, judge: Judge, cache: Path, ask: Ask) -> None:
-        """Store verdicts in a folder of `cache`, by the texts, the model and the prompt."""
+        """Store verdicts in a folder of `cache`, keyed by the texts, the model and the prompt."""
         self._judge, self._cache, self._ask = judge, cache, ask
 
     def verdicts(self, pairs: Iterable[Pair]) -> dict[str, JudgeVerdict]:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from runner.protocols import CaseBox
 
 TRIES = 2
-"""Attempts at a moment in which the reference is steady. A minute may end during one, but not during two in a row."""
+"""Attempts at finding a moment in which the reference is steady. A minute may end during one attempt, but not during
+two in a row."""
 
 Run = Callable[[Case], CaseResult]
 
@@ -36,7 +37,7 @@ class SideBySide(NamedTuple):
 
 
 def run_side_by_side(reference: Run, candidate: Run, case: Case, rules: Rules) -> SideBySide:
-    """Run the reference twice, the candidate, and the reference again; all once more if the reference differs."""
+    """Run the reference twice, the candidate, and the reference again; repeat all once if the reference differs."""
     for _ in range(TRIES):
         first, second, result, last = reference(case), reference(case), candidate(case), reference(case)
         differing = {

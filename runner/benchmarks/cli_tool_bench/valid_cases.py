@@ -1,4 +1,4 @@
-"""Counts of the cases that a reference supports. A task with too few of them says little, and is refused.
+"""Count the valid cases of a task. A task with too few of them says little, and is refused.
 
 The counts are known once the reference has run. They are stored, so that a plan refuses such a task before anybody
 pays for another trial of it.
@@ -23,12 +23,12 @@ class ValidCases(Record):
 
     cases: int
     valid: int
-    """Cases in which the reference exits with code 0 and behaves the same each time."""
+    """Number of cases in which the reference exits with code 0 and behaves the same each time."""
     varying: int
-    """Cases in which it behaves differently from run to run."""
+    """Number of cases in which the reference behaves differently from run to run."""
     classes: int
     valid_classes: int
-    """Command classes with a valid case."""
+    """Number of command classes with a valid case."""
 
     @classmethod
     def of(cls, cases: Sequence[Case], reference: ReferenceRun) -> ValidCases:
@@ -47,7 +47,7 @@ class ValidCases(Record):
         )
 
     def refusal(self, share: float) -> str | None:
-        """Return why a task that needs this share of valid cases and classes is refused; None if it is not."""
+        """Return why a task is refused that needs this share of valid cases and classes; None if it is not refused."""
         if min(self.valid / self.cases, self.valid_classes / self.classes) >= share:
             return None
         failed = self.cases - self.valid - self.varying

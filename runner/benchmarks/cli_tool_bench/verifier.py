@@ -1,10 +1,10 @@
 """The verifier of CLI-Tool-Bench: the agent's tool and the human-written one run the same cases (section 2.3).
 
-Only the workspace is taken over: it is installed in a fresh image that the agent never touched, and so is the
-reference's source. The reference runs every case twice, and its results are stored for all candidates. Where a
-candidate differs, the reference runs again, as it may print the time; where its behaviour changes with the clock, both
-sides run side by side. What varies even then is not judged. The candidate's machine contains neither the reference nor
-any case but the one that runs.
+Only the workspace is taken from the agent's machine. It is installed in a fresh image that the agent never touched, and
+so is the reference's source. The reference runs every case twice, and its results are stored for all candidates. Where
+a candidate differs, the reference runs again, as it may print the time; where its behaviour changes with the clock,
+both sides run side by side. Results that vary even then are not judged. The candidate's machine contains neither the
+reference nor any case but the one that runs.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ ATTEMPTS = "installations.json"
 DETAILS = "differential.json"
 """File with the outcome of each case, beside the trial's record."""
 ONLINE, REFUSED = "online_profile", "install_egress_refused"
-"""Flags of verdicts: installations could reach a package index; the candidate's asked for another host."""
+"""Flags of verdicts: installations could reach a package index; the candidate's installation asked for another host."""
 Install = Callable[[tuple[Path, str], str], Installed]
 """Function that installs a source, a path and its place, for one side; its image lives as long as the comparison."""
 
@@ -78,13 +78,13 @@ class DifferentialVerifier(Record):
     compare_modes: bool = False
     """Whether permission bits are part of the side effects."""
     reward: Literal["exec", "state", "exact_match", "fuzzy_match", "semantic_match"] = "exact_match"
-    """The paper's score that is the reward; the last one needs a judge."""
+    """Score of the paper that serves as the reward; `semantic_match` needs a judge."""
     judge: Judge | None = None
     """The model that decides whether differing outputs mean the same. None: there is no semantic match."""
     limits: CaseLimits = CaseLimits()
     """Limits on one case on one side."""
     lanes: int = Field(default=2, ge=1)
-    """Cases that run at once."""
+    """Number of cases that run at once."""
     install_seconds: float = Field(default=300.0, gt=0)
     """Seconds after which an installation has failed."""
     valid_share: float = Field(default=0.5, ge=0, le=1)
@@ -128,7 +128,7 @@ class DifferentialVerifier(Record):
         return verdict.model_copy(update={"flags": (*verdict.flags, *flags), "egress": own})
 
     def _judge(self, submission: Submission, attempts: dict[str, list[EgressAttempt]]) -> Verdict:
-        """Return the verdict. `attempts` takes what each side's installation asked a network for."""
+        """Return the verdict. `attempts` receives the attempts of each side's installation to use a network."""
         began = time.monotonic()
         task, sandboxes, folder = submission.task, submission.sandboxes, submission.folder
         test = payload(task)
@@ -173,7 +173,7 @@ class DifferentialVerifier(Record):
         sandboxes: SandboxProvider,
         attempts: Mapping[str, list[EgressAttempt]],
     ) -> Comparison:
-        """Run both sides, and compare them free from the influence of the clock."""
+        """Run both sides, and compare them so that the clock has no influence."""
         with ExitStack() as stack:
 
             def installer(source: tuple[Path, str], side: str) -> Installed:
@@ -237,7 +237,7 @@ class DifferentialVerifier(Record):
         return installed
 
     def references(self, task: Task, sandboxes: SandboxProvider, run: Run) -> References:
-        """Return the reference's stored results. `run` runs cases of the reference where some are missing."""
+        """Return the reference's stored results. `run` runs the cases of the reference whose results are missing."""
         image, folder = sandboxes.image(task.environment), _reference_folder(task)
         test = payload(task)
         shaping: list[Any] = [image.id, folder.name, test.install, self.limits.model_dump(), _engine()]
@@ -253,7 +253,7 @@ class DifferentialVerifier(Record):
         images: tuple[Callable[[], Image], Image],
         sandboxes: SandboxProvider,
     ) -> Comparison:
-        """Run the cases again in which the reference changes with the clock. `images`: reference's, candidate's."""
+        """Run again the cases in which the reference changes with the clock. `images`: reference's, candidate's."""
         how = comparison.how
         moving = sorted({*comparison.reference.moving, *references.look_again(comparison.suspects, how)})
         if not moving:
@@ -333,7 +333,7 @@ class DifferentialVerifier(Record):
 
 
 def payload(task: Task) -> DifferentialTest:
-    """Return the task's payload. Raises `VerifierError` if it has none of this benchmark."""
+    """Return the task's payload. Raises `VerifierError` if the task is not one of this benchmark."""
     if not isinstance(task.payload, DifferentialTest):
         raise VerifierError(f"{task.name} has no cases, which differential testing needs.")
     return task.payload

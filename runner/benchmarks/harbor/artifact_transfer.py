@@ -1,4 +1,4 @@
-"""Copy artifacts out of the agent's machine: into a separate verifier's, and into the trial's folder on this one."""
+"""Copy artifacts out of the agent's machine, into that of a separate verifier and into the trial's folder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PUBLISHED_TAR = "artifacts.tar"
 
 
 def save_published(sandbox: Sandbox, folder: Path) -> bool:
-    """Save `/logs/artifacts` in the trial's folder, for people to read; return whether nothing had to be left out.
+    """Save `/logs/artifacts` in the trial's folder, for people to read. Return whether everything could be saved.
 
     By the rules of artifacts, only files, folders and links between them are saved.
     """
@@ -73,7 +73,7 @@ def _fetcher(sandbox: Sandbox, folder: Path) -> Fetch:
 
 
 def _present(judge: Sandbox, path: str, folder: Path) -> frozenset[str] | None:
-    """Return the paths that the judge's machine has at an artifact's path; None if they are too much to read."""
+    """Return the paths that the judge's machine has at an artifact's path; None if there are too many to read."""
     try:
         judge.get(path, folder / "present.tar")
     except FileNotFoundError:

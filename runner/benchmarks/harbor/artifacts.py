@@ -1,9 +1,9 @@
 """Rules for moving files from the agent's machine into another one. Tars go in and come out; nothing is extracted here.
 
-In the other machine a deliverable holds what it holds in the agent's. A link stays a link only if it names a file that
-travels too, or a folder that holds the same in both machines. Any other link is replaced by a copy of its target in the
-agent's machine, or left out if there is none. Pipes, sockets and devices are left out, as is everything that would land
-in a folder of the verifier's. Set-user bits and extended attributes are dropped.
+A deliverable has the same content in the other machine as in the agent's. A link stays a link only if it names a file
+that travels too, or a folder that holds the same in both machines. Any other link is replaced by a copy of its target
+in the agent's machine, or left out if there is none. Pipes, sockets and devices are left out, as is everything that
+would land in a folder of the verifier's. Set-user bits and extended attributes are dropped.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ PUBLISHED = "/logs/artifacts"
 RESERVED = ("/tests", "/solution", "/logs/verifier")
 """Folders of the verifier, in which nothing of the agent's may land."""
 MOST_HOPS = 40
-"""Most links that are followed for one path, as on Linux."""
+"""Largest number of links that are followed for one path, as on Linux."""
 MOST_FETCHED = 100
-"""Most paths outside an artifact that its links may lead to."""
+"""Largest number of paths outside an artifact that its links may lead to."""
 MOST_COPIES = 200
-"""Most links of an artifact that are replaced by copies."""
+"""Largest number of links of an artifact that are replaced by copies."""
 COPIED_ENTRIES = 20_000
-"""Most files and folders that are copied in place of an artifact's links."""
+"""Largest number of files and folders that are copied in place of an artifact's links."""
 COPIED_BYTES = 200 << 20
 """Limit on the total size of those files, in bytes."""
 NAME_BYTES = 255
@@ -38,12 +38,13 @@ PATH_BYTES = 3500
 LATEST = (1 << 33) - 1
 """Latest modification time that a tar can hold, in seconds since the epoch."""
 KERNELS = ("/proc", "/sys", "/dev")
-"""Folders whose links lead each process somewhere else."""
+"""Folders of the kernel, in which a link leads each process somewhere else."""
 
 Fetch = Callable[[str], Path | None]
-"""Takes an absolute path of the agent's machine; returns a tar of what is there, or None if there is none to be had."""
+"""Function that takes an absolute path of the agent's machine and returns a tar of its content, or None if it has
+none."""
 Present = Callable[[], frozenset[str] | None]
-"""Returns the paths that the target machine already has at the artifact's path; None if they are unknown."""
+"""Function that returns the paths that the target machine already has at the artifact's path; None if unknown."""
 
 
 def carry(
@@ -54,11 +55,11 @@ def carry(
     present: Present = frozenset,
     only: AbstractSet[str] | None = None,
 ) -> tuple[str, ...]:
-    """Write to the tar `into` what may travel of the tar `source`; return the absolute paths that were left out.
+    """Write the part of the tar `source` that may travel to the tar `into`; return the absolute paths left out.
 
     `source` holds the path `at` of the agent's machine. `into` is to be unpacked at the root: elsewhere the engine
-    refuses links that lead above the folder. Without `fetch` the target is a machine of the same image, where links
-    mean the same; then all links travel except those into folders of the verifier or the kernel. With `only`, no other
+    refuses links that lead above the folder. Without `fetch`, the target is a machine of the same image, where links
+    mean the same. Then all links travel except those into folders of the verifier or the kernel. With `only`, no other
     files and links travel.
     """
     at = normpath(f"/{at.strip('/')}")
@@ -84,13 +85,13 @@ class _Entry(NamedTuple):
     """An entry of a tree."""
 
     member: tarfile.TarInfo
-    """Its member of the tar; for a hard link, the member that it links to."""
+    """Member of the tar; for a hard link, the member that it links to."""
     first: str
     """Path of that member: the entry's own unless it is a hard link."""
 
 
 class _Tree:
-    """A tar from the engine: its entries by absolute path in the agent's machine, folders before their content."""
+    """Entries of a tar from the engine by their absolute path in the agent's machine, folders before their content."""
 
     def __init__(self, archive: tarfile.TarFile, at: str) -> None:
         self.archive = archive
@@ -201,7 +202,7 @@ class _Packing:
         return not lies_in(path, real) and self._copy(tree, real, path)
 
     def _outside(self, path: str, at: str) -> _Tree | None:
-        """Return what the agent's machine has at a path outside the artifact. Links there are followed."""
+        """Return the content of a path of the agent's machine outside the artifact. Links there are followed."""
         for _ in range(MOST_HOPS):
             tree = None if lies_in(at, path) or is_reserved(path) else self._fetched_tree(path)
             real = tree.real(path) if tree else None
@@ -211,7 +212,7 @@ class _Packing:
         return None
 
     def _fetched_tree(self, path: str) -> _Tree | None:
-        """Return a path of the agent's machine, fetched at most once."""
+        """Return the tree at a path of the agent's machine, which is fetched at most once."""
         if path not in self._fetched:
             tar = self._fetch(path) if self._fetch and len(self._fetched) < MOST_FETCHED else None
             archive = self._stack.enter_context(tarfile.open(tar)) if tar else None  # noqa: SIM115 - closed by the stack
@@ -236,7 +237,7 @@ class _Packing:
 
     @cached_property
     def _fuller_folders(self) -> set[str] | None:
-        """Folders in which the target machine has more than travels; None if they are unknown."""
+        """Folders in which the target machine has files that do not travel; None if they are unknown."""
         present = self._present()
         if present is None:
             return None

@@ -33,7 +33,7 @@ from runner.records import Environment, Healthcheck, Record, Task, VerifierSpec
 from runner.sweeps.core_sets import read_core_set
 
 OPEN = ("/logs/agent", PUBLISHED)
-"""Folders that Harbor's agents and solutions find in their machine."""
+"""Folders that exist in the machine of every Harbor agent and solution."""
 ONCE_DECLARED: dict[str, Any] = {"cases": None, "install": "", "reference": {}}
 """Fields that `VerifierSpec` no longer has. They stay in the digest, so that finished trials keep their keys."""
 _LANGUAGES = """
@@ -41,7 +41,7 @@ _LANGUAGES = """
     lisp lua ocaml perl php prolog python r ruby rust scala scheme shell sql swift typescript verilog zig
 """
 LANGUAGES = frozenset(_LANGUAGES.split())
-"""Tags that count as a task's language if its metadata names none."""
+"""Tags that count as a task's language if its metadata names no language."""
 
 ENTRYPOINT = re.compile(r"^\s*ENTRYPOINT\s", re.IGNORECASE | re.MULTILINE)
 """Start of an ENTRYPOINT instruction in a Dockerfile."""
@@ -62,13 +62,14 @@ class HarborDataset(Record):
     tier_from: str = "difficulty"
     """Key of a task's `[metadata]` that is its tier."""
     keep_processes: tuple[str, ...] = ()
-    """Globs over the names of tasks that are judged in the live container, on a service that the agent leaves there."""
+    """Globs over names of tasks that are judged in the live container, with the services that the agent leaves
+    running."""
     include: tuple[str, ...] = ()
-    """Globs over the names of the tasks that the dataset, and every denominator, consists of; all if empty."""
+    """Globs over the names of the tasks that make up the dataset, and so every denominator; if empty, all tasks."""
     exclude: tuple[str, ...] = ()
     """Globs over the names of tasks that are not part of the dataset."""
     env: tuple[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], ...] = ()
-    """Names of this machine's environment variables that tasks may read, as `${NAME}`. Their values reach sandboxes."""
+    """Names of this machine's environment variables that tasks may read as `${NAME}`. The values enter sandboxes."""
     core_set: Path | None = None
     """File that `job=core_set` wrote; the dataset consists of its tasks."""
 
@@ -118,7 +119,7 @@ class HarborDataset(Record):
         return folders
 
     def _task(self, folder: Path) -> Task:
-        """Return one task, complete or refused. A refused one keeps what could be read of it, for the plan."""
+        """Return one task, complete or refused. A refused task keeps the fields that could be read, for the plan."""
         task = Task(name=folder.name, dataset=self.name, directory=folder)
         try:
             check_links(folder)
@@ -209,7 +210,7 @@ class HarborDataset(Record):
     def _verifier_environment(
         self, table: TaskToml, folder: Path, fill: Fill, *, carries_tests: bool
     ) -> Environment | None:
-        """Return the verifier's container, or None if it is the agent's in everything.
+        """Return the verifier's container, or None if it equals the agent's.
 
         If the image carries the tests, it is the verifier's own `docker_image` or is built from `tests/Dockerfile`;
         otherwise it is the task's. A shared verifier can only have another network.
@@ -225,7 +226,7 @@ class HarborDataset(Record):
     def _environment(
         self, table: EnvironmentTable, context: Path, phase: NetworkTable, fill: Fill
     ) -> Environment:
-        """Return a container as declared. The network keys of the phase that it serves override its own."""
+        """Return a container as declared. The network keys of the phase override the container's own."""
         network = phase if phase.network_mode else table
         built = (context / "Dockerfile").is_file()
         if not built and not table.docker_image:
@@ -254,14 +255,14 @@ class HarborDataset(Record):
 
 
 def _sets_entrypoint(*environments: Environment | None) -> bool:
-    """Return whether a Dockerfile sets an ENTRYPOINT. Its trials must not reuse records from when that was ignored."""
+    """Return whether a Dockerfile sets an ENTRYPOINT. If so, trials must not reuse records made when it was ignored."""
     contexts = [environment.context for environment in environments if environment and environment.context]
     dockerfiles = [(context / "Dockerfile").read_text("utf-8", "replace") for context in contexts]
     return any(map(ENTRYPOINT.search, dockerfiles))
 
 
 def _solution_env(table: TaskToml, host: HostEnvironment) -> tuple[dict[str, str], str | None]:
-    """Return the solution's variables, or why it cannot have them, which concerns only the agent `oracle`."""
+    """Return the solution's variables, and why it cannot have them, if so. That concerns only the agent `oracle`."""
     try:
         return host.fill(table.solution.env), None
     except TaskError as error:
@@ -287,7 +288,7 @@ def _unique(tasks: list[Task]) -> list[Task]:
 
 
 def _refuse_twin(task: Task, owner: Task) -> Task:
-    """Refuse a task that has the name of an earlier one, its owner; it then goes by the name of its folder."""
+    """Refuse a task whose name belongs to an earlier task, `owner`. The refused task is named after its folder."""
     if task is owner:
         return task
     reason = f"Its name {task.name!r} is also that of {owner.directory.name}/: rename one of them."
@@ -299,7 +300,7 @@ def _matches(name: str, globs: Iterable[str]) -> bool:
 
 
 def _words(value: Any) -> list[str]:
-    """Return a value of the metadata, a word or a list of words, as lower-case words."""
+    """Return a value of the metadata, which is a word or a list of words, as a list of lower-case words."""
     values = value if isinstance(value, list | tuple) else [value]
     return [str(word).strip().lower() for word in values if isinstance(word, str | int) and str(word).strip()]
 

@@ -1,4 +1,4 @@
-"""Give tasks the variables of this machine's environment that the user names, and no others."""
+"""Give tasks those variables of this machine's environment that the user names, and no others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from runner.errors import TaskError
 
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 Fill = Callable[[Mapping[str, str]], dict[str, str]]
-"""Takes the variables that a task declares; returns those that its machine gets."""
+"""Function from the variables that a task declares to those that its machine gets."""
 
 
 class HostEnvironment:
@@ -23,13 +23,13 @@ class HostEnvironment:
     def fill(self, env: Mapping[str, str]) -> dict[str, str]:
         """Return `env` with `${NAME}` and `${NAME:-default}` replaced.
 
-        As in a shell, the default also replaces a variable that is set and empty. It replaces one that the user has not
-        named, too. Raises `TaskError` for a variable without a default that is not named or not set.
+        As in a shell, the default also replaces a variable that is set and empty. It also replaces one that the user
+        has not named. Raises `TaskError` for a variable without a default that is not named or not set.
         """
         return {key: VARIABLE.sub(self._value, text) for key, text in env.items()}
 
     def used_names(self, *envs: Mapping[str, str]) -> tuple[str, ...]:
-        """Return the sorted names of the variables whose values `fill` puts into these."""
+        """Return the sorted names of the variables of this machine whose values `fill` inserts into these variables."""
         texts = [text for env in envs for text in env.values()]
         found = {name for text in texts for name, _ in VARIABLE.findall(text)}
         return tuple(sorted(name for name in found & self._allowed if os.environ.get(name)))

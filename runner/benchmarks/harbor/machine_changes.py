@@ -1,4 +1,4 @@
-"""Classify what an agent changed in its machine: programs, which tests may run or read at a start, and its work. Pure.
+"""Classify an agent's changes to its machine: programs, which tests may run or read at a start, or work. Pure.
 
 The agent's places are its working directory, homes, temporary folders, and folders at the root that it made itself.
 Everything else is the system's. In the agent's places only start-up files count as programs: those that interpreters,
@@ -17,9 +17,9 @@ from runner.benchmarks.harbor.artifacts import is_reserved, lies_in, plain
 from runner.records import ChangedPrograms, Changes
 
 MOST_PATHS = 50
-"""Most paths in one list of a record."""
+"""Largest number of paths in one list of a record."""
 PATH_CHARACTERS = 300
-"""Longest path in a record."""
+"""Longest path in a record, in characters."""
 HOMES = ("/root", "/home")
 DATA = ("/tmp", "/var/tmp", "/srv", "/mnt", "/media")  # noqa: S108 - of a sandbox
 """Folders for data, which belong to whoever works there."""
@@ -41,8 +41,9 @@ PASSING = (
     "/proc",
     "/sys",
 )
-"""State of running programs, logs, caches that install nothing and the kernel's files: neither programs nor work. A
-package in apt's cache counts, since apt installs it where the lists, which an agent can write, say that it is newer."""
+"""Paths that are neither programs nor work: state of running programs, logs, caches that install nothing, and the
+kernel's files. Packages in apt's cache count as programs, because apt installs them if its lists, which an agent can
+write, say that they are newer."""
 OURS = (
     "/opt/assay", "/.dockerenv", "/etc/hosts", "/etc/resolv.conf", "/etc/hostname", "/etc/mtab",
     "/usr/sbin/docker-init", "/sbin/docker-init",
@@ -54,10 +55,10 @@ STANDARD = frozenset(
         "proc", "root", "run", "sbin", "snap", "srv", "sys", "tmp", "usr", "var",
     )
 )  # fmt: skip
-"""Names at the root that have a standard meaning. They never count as the agent's folders, even if it made them."""
+"""Names at the root with a standard meaning. They never count as the agent's folders, even if the agent made them."""
 
 MODULES = sys.stdlib_module_names | {"pytest", "_pytest", "pluggy", "iniconfig", "packaging"}
-"""Modules that tests import. A file of such a name in the working directory is imported instead."""
+"""Modules that tests import. A file with such a name in the working directory would be imported instead."""
 STARTUP_MODULES = ("sitecustomize", "usercustomize", "conftest")
 """Modules and packages, of any suffix, that Python or pytest imports by itself."""
 STARTUP_FILES = (
@@ -68,7 +69,7 @@ STARTUP_FILES = (
     ".rspec", ".irbrc", ".gemrc", ".Rprofile", ".Renviron", "phpunit.xml*", ".gdbinit", ".my.cnf", ".psqlrc",
     ".sqliterc", ".mavenrc", "go.work", "rust-toolchain*", ".tool-versions", ".python-version", ".ruby-version",
 )  # fmt: skip
-"""Names of files that are read at a start."""
+"""Names of files that programs read when they start."""
 STARTUP_FOLDERS = (
     ".config/pip", ".config/uv", ".config/git", ".config/fish", ".cache/pip", ".cache/uv", ".local/bin", ".local/lib",
     ".local/share/uv", ".npm", ".cargo/bin", ".cargo/config*", ".pip", ".nvm", ".pyenv", ".git/hooks",
@@ -85,9 +86,9 @@ class Places(NamedTuple):
     """The agent's places in one machine."""
 
     workdir: str
-    """Working directory; empty if it is the system or a part of it."""
+    """Working directory; empty if it is the system's root or a part of the system."""
     own: frozenset[str]
-    """Folders at the root that the agent made."""
+    """Folders at the root that the agent itself made."""
 
     @classmethod
     def of(cls, changes: Changes, workdir: str) -> Places:
@@ -98,7 +99,7 @@ class Places(NamedTuple):
 
     @property
     def roots(self) -> tuple[str, ...]:
-        """Sorted places that lie in no other one."""
+        """Places that lie in no other place, sorted."""
         places = sorted({*HOMES, *DATA, *self.own, *filter(None, [self.workdir])})
         return tuple(root for root in places if not any(root != one and lies_in(root, one) for one in places))
 
@@ -107,7 +108,7 @@ class Places(NamedTuple):
         return any(lies_in(path, root) for root in self.roots)
 
     def is_work(self, path: str) -> bool:
-        """Return whether a path may be part of the deliverable. Start-up files of homes are not."""
+        """Return whether a path may be part of the deliverable. Start-up files in home folders are not."""
         in_home = any(lies_in(path, home) for home in HOMES)
         return self.is_agents(path) and not is_reserved(path) and not (in_home and self._is_start_up(path))
 
@@ -137,7 +138,7 @@ class Places(NamedTuple):
 
 
 def leaves(paths: AbstractSet[str]) -> Iterator[str]:
-    """Yield the paths, sorted, below which there is no other of them."""
+    """Yield, in sorted order, the paths that are not a parent folder of another one."""
     folders = {path.rpartition("/")[0] for path in paths}
     yield from sorted(paths - folders)
 
@@ -147,7 +148,7 @@ def changed_programs(
 ) -> ChangedPrograms:
     """Return the changed programs for a trial's record; their count is None if the changes are unknown.
 
-    `mentions_pytest` takes the path of a file of `IF_PYTEST`.
+    `mentions_pytest` is called with the path of each file named in `IF_PYTEST`.
     """
     if changes is None:
         return ChangedPrograms(count=None)
@@ -158,12 +159,12 @@ def changed_programs(
 
 
 def clip_paths(paths: Sequence[str]) -> tuple[str, ...]:
-    """Return the first of some paths for a record, cut and as valid text."""
+    """Return the first paths for a record, each cut to its limit and as valid text."""
     return tuple(plain(path)[:PATH_CHARACTERS] for path in paths[:MOST_PATHS])
 
 
 def _is_narrow(workdir: str) -> bool:
-    """Return whether a working directory is a place of its own, and not the system or a part of it."""
+    """Return whether a working directory is separate from the system: neither its root nor a part of it."""
     parts = workdir.strip("/").split("/")
     if parts[0] not in STANDARD:
         return bool(parts[0])

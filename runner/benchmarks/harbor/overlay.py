@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from runner.records import Changes
 
 MOST_PARTS = 32
-"""Most parts in which a place travels that is too large to travel as a whole."""
+"""Largest number of parts in which a place is copied that is too large to be copied as a whole."""
 DELETED_AT_ONCE = 100
-"""Most paths of one `rm` command."""
+"""Largest number of paths in one `rm` command."""
 MOST_DELETED = 2000
-"""Most paths that are deleted. A deleted folder is one path."""
+"""Largest number of paths that are deleted. A deleted folder counts as one path."""
 DELETE_SECONDS = 60.0
 """Time limit of one `rm` command."""
 

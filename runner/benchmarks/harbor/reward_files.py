@@ -18,13 +18,13 @@ JSON, TEXT = "reward.json", "reward.txt"
 NAMES: Final = (JSON, TEXT)
 """Names of the files in `/logs/verifier`. The first one that exists counts."""
 REWARD_BYTES = 65536
-"""Longest reward file that is read."""
+"""Longest reward file that is read, in bytes."""
 ROUNDING = 1e-9
-"""Largest error of a mean of many numbers that should be 0 or 1."""
+"""Largest rounding error of a mean of many numbers that should be 0 or 1."""
 MOST_COMPONENTS = 1000
-"""Most numbers in one `reward.json`, since each becomes a column of the trials table."""
+"""Largest number of entries in one `reward.json`. Each becomes a column of the trials table."""
 NAME_CHARACTERS = 200
-"""Longest name of such a number."""
+"""Longest name of a component, in characters."""
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 

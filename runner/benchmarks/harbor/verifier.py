@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 LOGS = "/logs/verifier"
 LIVE_FRESH = ("/tests", LOGS)
-"""Folders mounted new and root-only in the agent's container if the task is judged live in it."""
+"""Folders that are mounted new, and open to root only, in the agent's container if the task is judged live there."""
 Mode = Literal["shared", "separate", "live", "pristine"]
 EMPTY_FOLDERS = """
 for folder in {folders}; do
@@ -66,9 +66,9 @@ done
 COMMAND_SECONDS = 60.0
 """Time limit of each of our own commands in a machine."""
 SETTINGS_READ = 20
-"""Most changed files of settings that are searched for the word pytest. Any further one counts as a program."""
+"""Number of changed settings files that are searched for the word pytest. Further ones count as programs unread."""
 CLOSED = 0o700
-"""Rights of a folder that only root may enter."""
+"""Permission bits of a folder that only root may enter."""
 NO_VERDICT = "no_verdict"
 """Flag of a reward of 0 that no test gave."""
 BLAME = (
@@ -210,7 +210,7 @@ def _environment(task: Task) -> Environment:
 
 
 def _unless_the_engine_fails(task: Task, sandboxes: SandboxProvider, judge: Callable[[], Verdict]) -> Verdict:
-    """Return a verdict, on a second try if the engine fails on the first.
+    """Return a verdict, from a second try if the engine fails on the first one.
 
     If the engine fails twice on what the agent left, and works with the task's own image, the agent made it fail: the
     reward is 0. Raises `EngineError` if it does not even start that image.

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 SOURCE, TRUTH = "source.yaml", "truth.json"
 EASY, MEDIUM = 1500, 4000
-"""Most lines of upstream's code in an easy task, and least in a hard one (Table 2)."""
+"""Largest number of lines of upstream's code in an easy task, and smallest in a hard one (Table 2)."""
 INSTRUCTION = """\
 Build a Python project in the current directory, {workdir}, from the document {document}, which is all that you get. \
 Read the whole document first. Write every module that it describes, with exactly the names, signatures and behaviour \
@@ -68,13 +68,13 @@ class Nl2RepoBench(Record):
     """Dockerfile that builds on the authors' image of a task, to judge in it."""
     build_args: dict[str, str] = {}
     pass_threshold: float = Field(default=1.0, ge=0, le=1)
-    """Least reward of a passed trial."""
+    """Lowest reward with which a trial passes."""
     reveal_tests: bool = False
-    """Give the tests to the agent too (section 4.4.2)."""
+    """Whether the agent gets the tests too (section 4.4.2)."""
     include: tuple[str, ...] = ()
-    """Names of the tasks to take. Empty: all."""
+    """Names of the tasks to use; if empty, all."""
     answers_in_reach: Literal["refuse", "flag"] = "refuse"
-    """Treatment of a trial whose library lies in the agent's bundle, the runtime or the image
+    """Treatment of a trial whose library is in the agent's bundle, the runtime or the image
     (`runner.sweeps.answers_in_reach`)."""
     verifier: SuiteVerifier
 
@@ -180,8 +180,8 @@ class Nl2RepoBench(Record):
                 except ConfigError as error:
                     raise TaskError(str(error)) from error
         raise TaskError(
-            f"Nobody says where its hidden tests are: write {self.sources / folder.name / SOURCE} (an sdist, a folder "
-            "or the published image)."
+            f"It is not known where its hidden tests are: write {self.sources / folder.name / SOURCE} "
+            "(an sdist, a folder or the published image)."
         )
 
     def suite(self, folder: Path) -> Suite:
@@ -223,7 +223,7 @@ class Nl2RepoBench(Record):
         )
 
     def truth_digest(self, suite: Suite, source: Source) -> str:
-        """Return the digest of what a ground truth rests on.
+        """Return the digest of everything that a ground truth depends on.
 
         The deletion list is not part of it: files that it takes from upstream are put back.
         """

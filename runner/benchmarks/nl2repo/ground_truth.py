@@ -1,6 +1,6 @@
 """Find the ground truth of a task: run upstream's tests on upstream's code here, twice (section 3.1.3).
 
-They also run once on an empty workspace: a test that passes without code cannot judge any.
+They also run once on an empty workspace: a test that passes without any code cannot judge code.
 """
 
 from __future__ import annotations
@@ -50,19 +50,19 @@ def ground_truth(
 
 
 def words(truth: Truth) -> str:
-    """Return the truth for people."""
+    """Return the truth as text for people."""
     return f"{len(truth.passed)} tests pass, twice; none in an empty workspace ({others(truth)})"
 
 
 def others(truth: Truth) -> str:
-    """Return the numbers of tests that do not pass, for people."""
+    """Return the numbers of tests that do not pass, as text for people."""
     return f"{len(truth.skipped)} skipped, {len(truth.xfailed)} xfailed, {len(truth.failed)} failed"
 
 
 def _run(
     task: Task, suite: Suite, verifier: SuiteVerifier, sandboxes: SandboxProvider, script: tuple[str, ...]
 ) -> tuple[Reported, str]:
-    """Judge once what an agent that runs `script` leaves. Return the report and the output of the commands."""
+    """Judge once the workspace that an agent running `script` leaves. Return the report and the commands' output."""
     environment = task.environment
     spec = SandboxSpec(
         name=f"{task.name}-truth", image=sandboxes.image(environment), environment=environment, user="agent"

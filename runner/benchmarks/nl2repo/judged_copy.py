@@ -17,7 +17,8 @@ from runner.errors import WorkspaceTooLarge
 
 ROOT_FOLDER, SHARED_FOLDER = 0o755, 0o1777
 MOST_BYTES = 1 << 30
-"""Most bytes of the candidate's files. Hard links to a large file cost nothing in its tar, but each is a file here."""
+"""Largest total size of the candidate's files, in bytes. In a tar, hard links to a large file cost nothing, but here
+each becomes a file."""
 
 
 def write_copy(
@@ -30,8 +31,8 @@ def write_copy(
 ) -> frozenset[str]:
     """Write the copy's tar, with names below `workspace/`; return the relative paths of upstream's files.
 
-    `workspace` is a tar from a sandbox, `hidden` a folder or such a tar. `foreign` tells for a relative path whether
-    candidates may not ship it. `user` is the numeric owner of the candidate's files. Raises `WorkspaceTooLarge`.
+    `workspace` is a tar from a sandbox, `hidden` a folder or such a tar. `foreign` returns whether a relative path is
+    one that candidates may not ship. `user` is the numeric owner of the candidate's files. Raises `WorkspaceTooLarge`.
     """
     left = MOST_BYTES
     upstream = dict(_upstream(hidden))
@@ -57,7 +58,7 @@ def write_copy(
 
 
 def _upstream(hidden: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield relative path and content of each regular file."""
+    """Yield the relative path and the content of each regular file."""
     if hidden.is_dir():
         for file in sorted(hidden.rglob("*")):
             if file.is_file():
@@ -70,7 +71,7 @@ def _upstream(hidden: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _members(archive: tarfile.TarFile) -> Iterator[tuple[str, tarfile.TarInfo, bytes]]:
-    """Yield relative path, entry and content of each file, link and folder below the archive's one folder."""
+    """Yield the relative path, entry and content of each file, link and folder below the archive's one folder."""
     for member in archive:
         path = member.name.partition("/")[2].rstrip("/")
         if not path or ".." in PurePosixPath(path).parts:

@@ -17,9 +17,9 @@ DOCUMENT, COUNT, COMMANDS, FILES = PARTS = (
     "test_files.json",
 )
 NOTE = "start.md.download_failed.txt"
-"""File that some folders have in place of the document."""
+"""Name of a file that some folders have in place of the document."""
 SHORT = 1000
-"""Length in characters below which a document that mentions a failure counts as a note of one."""
+"""Length, in characters, below which a document that mentions a failed download counts as a note about it."""
 _TESTS = re.compile(r"tests?|test_.*\.py|.*_tests?\.py")
 """Names of folders and files that hold only tests."""
 NOT_DELETED = "tests_not_deleted"
@@ -58,7 +58,7 @@ class Published(Record):
 
 
 def folders(root: Path) -> list[Path]:
-    """Return the sorted folders that are tasks, or so similar that leaving them out would be a silent loss."""
+    """Return the sorted folders that are tasks, or so similar to tasks that leaving them out would hide a mistake."""
     if not root.is_dir():
         return []
     return sorted(
@@ -67,7 +67,7 @@ def folders(root: Path) -> list[Path]:
 
 
 def read(folder: Path) -> Published:
-    """Read a folder. Raises `TaskError` with what is missing or invalid."""
+    """Read a folder. Raises `TaskError` that names what is missing or invalid."""
     count = _text(folder / COUNT).strip()
     if not count.isascii() or not count.isdigit() or int(count) < 1:
         raise TaskError(f"{COUNT} holds {count[:40]!r}, which is not a number of tests.")

@@ -23,9 +23,9 @@ SUITE, HIDDEN = "suite.json", "hidden"
 WORKSPACE = "/workspace"
 """Folder in which a suite runs."""
 _PYTEST = re.compile(r"(.*/)?(pytest|py\.test)")
-"""Word of a command that calls pytest."""
+"""Pattern of a word that calls pytest."""
 _ONLY_NAMING = re.compile("install|uninstall|add|remove|download|show|echo|which")
-"""Words after which a command names pytest without calling it."""
+"""Pattern of words after which a command names pytest without calling it."""
 _VALUED = re.compile(
     "-[kmpncorW]|--(assert|asyncio-mode|basetemp|capture|code-highlight|color|confcutdir|config-file|cov|cov-config"
     "|cov-context|cov-fail-under|cov-report|deselect|dist|doctest-glob|doctest-report|durations|durations-min"
@@ -33,7 +33,7 @@ _VALUED = re.compile(
     "|log-cli-level|log-file|log-file-level|log-level|maxfail|maxprocesses|numprocesses|override-ini|pastebin"
     "|pythonwarnings|reruns|reruns-delay|rootdir|show-capture|tb|timeout|timeout-method|tx|verbosity)"
 )
-"""Options of pytest and of its usual plugins whose value may be the next word."""
+"""Pattern of options of pytest and its usual plugins whose value may be the next word."""
 
 PACKAGING = (
     *("setup.py", "pyproject.toml", "setup.cfg", "requirements*.txt", "tox.ini", "pytest.ini", ".pytest.ini"),
@@ -52,7 +52,7 @@ PACKAGING = (
 
 
 class Suite(Record):
-    """Tests that judge a repository, and how they run."""
+    """Tests that judge a repository, and the commands that run them."""
 
     commands: tuple[str, ...]
     """Shell commands that run one after the other, each with its own time limit."""
@@ -73,13 +73,13 @@ class Truth(Record):
     """Results of upstream's tests on upstream's code here, the same in two runs (section 3.1.3)."""
 
     passed: tuple[str, ...]
-    """Sorted ids."""
+    """Ids of the passed tests, sorted."""
     skipped: tuple[str, ...] = ()
     xfailed: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
     """Tests that did not pass for any other reason; they do not count."""
     empty_passes: Literal[0]
-    """Number of `passed` that an empty workspace passes too; more than none gives no truth."""
+    """Number of `passed` tests that an empty workspace passes too. It must be 0, or there is no truth."""
     commands: tuple[str, ...]
     """Commands that were run."""
     digest: str

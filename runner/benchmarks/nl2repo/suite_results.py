@@ -105,12 +105,12 @@ def read_reports(text: str, commands: int) -> Reported:
 
 
 def only_of(reported: Reported, files: Collection[str]) -> Reported:
-    """Return the report with only the tests that lie in these files, whatever their ids say."""
+    """Return the report reduced to the tests in these files, whatever the tests' ids say."""
     return reported._replace(results=tuple(result for result in reported.results if result.file in files))
 
 
 def passed(reported: Reported, expected: Collection[str] | None) -> set[str]:
-    """Return the ids of passed tests: those that are expected, and passed in every command that ran them."""
+    """Return the ids of passed tests: expected tests that passed in every command that ran them."""
     if reported.forged:
         return set()
     outcomes: dict[str, set[str]] = {}
@@ -202,7 +202,7 @@ def _printable(text: str) -> str:
 
 
 def summary(reported: Reported, commands: Sequence[str]) -> str:
-    """Return the end and the numbers of tests of each command, for readers."""
+    """Return text on how each command ended, with its numbers of tests."""
     lines = [f"FORGED: {reason}; nothing of this run is believed" for reason in reported.forged]
     for ended in reported.commands:
         index = ended.command

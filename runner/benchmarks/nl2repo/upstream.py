@@ -36,7 +36,7 @@ class Source(Record):
     """Content of a task's `source.yaml`."""
 
     kind: Literal["sdist", "folder", "none"]
-    """none: only `image` has the tests. There is no upstream code to check them with, so the task is flagged."""
+    """Kind of source. none: only `image` has the tests; without upstream code to check them, the task is flagged."""
     package: str = ""
     """sdist: name on the package index. folder: path from this file."""
     version: str = ""
@@ -48,7 +48,7 @@ class Source(Record):
     """The authors' image of the task, `NAME@sha256:..`, or `sha256:..` of a local one. Its working directory then
     provides packaging files and tests."""
     packages: tuple[str, ...] = ()
-    """Requirements of library and tests, as `name==version --hash=..`. The agent's image has them too."""
+    """Requirements of library and tests, as `name==version --hash=..`. The agent's image has them, too."""
     withheld: tuple[str, ...] = ()
     """Top-level names that our own tools would install although the agent has to write them."""
     plugins: tuple[str, ...] = ()
@@ -83,12 +83,12 @@ class Source(Record):
 
     @property
     def shaping(self) -> dict[str, object]:
-        """Fields that can change a result, without defaults."""
+        """Fields that can change a result, except those with their default value."""
         return self.model_dump(mode="json", exclude={"license", "lines", "category"}, exclude_defaults=True)
 
 
 def upstream(source: Source, cache: Path) -> Path:
-    """Return where upstream's source is, or will be. Pure."""
+    """Return the folder of upstream's source, whether or not it has been fetched. Pure."""
     identity = digest([source.kind, source.package, source.version, source.digest])
     return cache / "upstream" / short(identity)
 
@@ -109,7 +109,7 @@ def fetch_upstream(source: Source, here: Path, cache: Path, say: Callable[[str],
 
 
 def write_oracle(source: Path, deleted: tuple[str, ...], into: Path) -> None:
-    """Write what `oracle` applies: upstream's source without the hidden tests."""
+    """Write the solution that `oracle` applies: upstream's source without the hidden tests."""
     shutil.copytree(source, into / "source", symlinks=True)
     for path in _files(into / "source"):
         if covered(path, deleted):
@@ -135,7 +135,7 @@ def tests_of(source: Path, deleted: tuple[str, ...]) -> dict[str, Path]:
 
 
 def hidden(paths: Iterable[str], deleted: tuple[str, ...]) -> list[str]:
-    """Return the paths that are laid over a workspace: tests, packaging, and what packaging reads."""
+    """Return the paths that are laid over a workspace: tests, packaging files, and files that packaging reads."""
     return [
         path
         for path in paths

@@ -1,6 +1,6 @@
 """The verifier of NL2Repo-Bench: upstream's own tests on a copy of the workspace, in a sandbox of their own.
 
-Only files travel. In the copy the named files are deleted, and upstream's packaging files and tests put over it
+Only files travel. In the copy, the named files are deleted, and upstream's packaging files and tests are put over it
 (`judged_copy`). Then a shell runs the task's commands; those before the first with pytest are the installation. Tests
 never have a network. A plugin of ours sends results test by test over a pipe to a process of root's, so a suite that is
 cut short keeps its results. Exit codes, output and files do not count.
@@ -51,10 +51,10 @@ if TYPE_CHECKING:
     from runner.protocols import Sandbox, SandboxProvider, Submission
 
 JUDGE_VERSION = "70abfe053606b8f29590c64cf82d5f9ceefdd6085b9f5ed4500488cba63db7ba"
-"""Part of every trial key: a new value runs finished trials again. `tests/benchmarks/test_judge_versions.py` says when
-to change it."""
+"""Version of the judge, which is part of every trial key: a new value runs finished trials again.
+`tests/benchmarks/test_judge_versions.py` says when to change it."""
 USER, UID = "agent", 1000
-"""User without rights that installs and tests."""
+"""Unprivileged user that runs installations and tests."""
 PLACE = "/opt/assay-judge"
 GRACE_SECONDS = 30.0
 INDEX_ALLOWED = {"PIP_NO_INDEX": "0"}
@@ -65,7 +65,7 @@ class SuiteVerifier(Record):
     """Verifier that installs a copy of the workspace and runs the hidden suite on it."""
 
     cache: Path
-    """Absolute folder for what is fetched; safe to delete."""
+    """Absolute folder for fetched files; safe to delete."""
     install_network: Literal["none", "open"] = "none"
     """open: installations may use the package index, for tasks whose image lacks packages. The candidate's code runs in
     installations and could fetch the library that it should have written."""
@@ -170,7 +170,7 @@ def _lay_out(task: Task, suite: Suite, workspace: Path, place: Sandbox, into: Pa
 
 
 def _launch(place: Sandbox, suite: Suite, between: tuple[int, int], env: Mapping[str, str]) -> ExecResult:
-    """Run the commands from the first number up to the second, exclusive. The suite's variables override `env`."""
+    """Run the commands whose numbers are in `range(*between)`. The suite's variables override `env`."""
     start, end = between
     spec = {
         "commands": suite.commands[start:end],
@@ -195,7 +195,7 @@ def _launch(place: Sandbox, suite: Suite, between: tuple[int, int], env: Mapping
 
 
 def _verdict(suite: Suite, reported: Reported, into: Path, output: str) -> Verdict:
-    """Return the verdict, and write everything else to files in `into`."""
+    """Return the verdict, and write the reports and output to files in `into`."""
     for index, command in enumerate(suite.commands):
         if runs_tests(command):
             (into / f"junit-{index}.xml").write_bytes(junit(command, index, reported))

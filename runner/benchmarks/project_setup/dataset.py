@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 TASK, SOLUTION = "task.yaml", "solution"
 ORIGIN = "recorded scripts, run here twice"
-"""Origin of a truth that was found here."""
+"""Value of `Truth.origin` for a truth that was found here."""
 INSTRUCTION = f"""\
 Make it possible to run the test suite of the project in {WORKSPACE}/{PROJECT} on a machine on which nobody has worked \
 with it before.
@@ -81,16 +81,16 @@ class ProjectSetupBench(Record):
     image: Path
     """Folder with the Dockerfile of the image in which an agent works; its build context holds the project."""
     npm: Path
-    """Folder of build contexts by language, of which JavaScript's brings the npm that fetches packages."""
+    """Folder of build contexts by language. JavaScript's provides the npm that fetches packages."""
     cache: Path
-    """Folder for what is fetched, once."""
+    """Folder for fetched files. Each is fetched once."""
     build_args: dict[str, str] = {}
     pass_threshold: float = Field(default=0.9, ge=0, le=1)
-    """Least reward of a passed trial; 0.9 is a deviation of 10% (section 3.2.2)."""
+    """Lowest reward with which a trial passes; 0.9 is a deviation of 10% (section 3.2.2)."""
     include: tuple[str, ...] = ()
-    """Names of the tasks to take. Empty: all."""
+    """Names of the tasks to use; if empty, all."""
     truthless: bool = False
-    """Run tasks without a truth too; their reward is 1.0 if a test was executed."""
+    """Whether tasks without a truth run, too. Their reward is 1.0 if a test was executed."""
     verifier: ProjectSetupVerifier
 
     @classmethod
@@ -129,8 +129,9 @@ class ProjectSetupBench(Record):
     def find_truth(
         self, folder: Path, scripts: Path | None, sandboxes: SandboxProvider, say: Callable[[str], None]
     ) -> str:
-        """Run a project's recorded scripts, or those in `scripts`, which become the recorded ones once they have proved
-        themselves (`runner.jobs.verify_ground_truth`).
+        """Find a truth with the recorded scripts, or with those in `scripts`, which then become the recorded ones.
+
+        `runner.jobs.verify_ground_truth` calls it.
         """
         from runner.benchmarks.project_setup.ground_truth import outcomes, read_scripts  # noqa: PLC0415 - only a job needs it
 
@@ -180,7 +181,7 @@ class ProjectSetupBench(Record):
         return found
 
     def truth_digest(self, folder: Path) -> str:
-        """Return the digest of what a ground truth rests on: project, recorded scripts, base image."""
+        """Return the digest of everything that a ground truth depends on: project, recorded scripts, base image."""
         scripts = tree_digest(folder, (SOLUTION,))
         return digest([self.project(folder).identity, scripts, tree_digest(self.image), self.build_args])
 
@@ -196,7 +197,7 @@ class ProjectSetupBench(Record):
             return task.model_copy(update={"refused": str(error)})
 
     def _complete(self, folder: Path, project: Project, truth: Truth | None) -> Task:
-        """Return the whole task. Pure, except for the files that it reads."""
+        """Return the task with all its fields. Pure, except for the files that it reads."""
         known = truth.model_dump(mode="json") if truth else None
         scripts = tree_digest(folder, (SOLUTION,))
         limits = [project.build_seconds, project.test_seconds]
@@ -229,7 +230,7 @@ class ProjectSetupBench(Record):
 
 
 def _write_oracle(folder: Path, truth: Truth | None, into: Path) -> None:
-    """Write what `oracle` applies: the recorded scripts and their known results."""
+    """Write the solution that `oracle` applies: the recorded scripts and their known results."""
     source = into / "source"
     source.mkdir()
     for name in (DOCKERFILE, SCRIPT):

@@ -28,13 +28,13 @@ class ProjectToSetUp(Record):
     """Payload of a task of dataset=execution."""
 
     project: Path
-    """Folder of the project as it is published, there once the dataset is prepared."""
+    """Folder of the project as it is published. It exists once the dataset is prepared."""
 
 
 def project_of(task: Task) -> Path | None:
-    """Return the folder of the project that a task's machine holds; None if it holds none.
+    """Return the folder of the project in a task's machine; None if the machine has no project.
 
-    Other datasets' tasks hold one, too, if their build context has it at its place.
+    Tasks of other datasets have one, too, if their build context has a project at the same path.
     """
     if isinstance(task.payload, ProjectToSetUp):
         return task.payload.project
@@ -91,17 +91,19 @@ class Reading(Record):
     """Results of one run of one test framework."""
 
     framework: str
-    """pytest, unittest, jest, mocha, vitest, node, go, cargo, surefire, gradle, ctest, automake, tap."""
+    """Test framework: pytest, unittest, jest, mocha, vitest, node, go, cargo, surefire, gradle, ctest, automake or
+    tap."""
     outcomes: Outcomes
     way: Literal["file", "output"]
-    """file: read from files that the framework writes for machines. output: read from what it prints for people."""
+    """Source of the numbers. file: files that the framework writes for machines. output: its printed output for
+    people."""
 
 
 class Rerun(Record):
     """Result of the two scripts, run from scratch in a sandbox of their own."""
 
     built: bool
-    """Whether the image was built, and a test was run or the script ended with 0."""
+    """Whether the image was built and either a test was executed or the script ended with exit code 0."""
     readings: tuple[Reading, ...] = ()
     """Observed runs of frameworks, in their order; empty if no test was executed."""
     script_size: int | None = None

@@ -1,4 +1,4 @@
-"""Make a task of any given project: a folder, a tar or zip file, or `NAME==VERSION` on the package index."""
+"""Make a task from any project: a folder, a tar or zip file, or `NAME==VERSION` on the package index."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _UNKNOWN_LICENSE = "NOASSERTION"
 
 
 def named(given: str) -> str:
-    """Return a name for the project that can be a file's name."""
+    """Return a name for the project that is also a valid file name."""
     pinned = _PINNED.fullmatch(given)
     name = f"{pinned['name']}-{pinned['version']}" if pinned else _place(given).resolve().name
     return re.sub(r"[^\w.+-]+", "-", _SUFFIX.sub("", name)).strip(".-") or "project"

@@ -27,7 +27,7 @@ FROM ${{BASE}}
 COPY {PROJECT} {WORKSPACE}/{PROJECT}
 WORKDIR {WORKSPACE}/{PROJECT}
 """
-"""Recipe of the machine that the script is promised, with the project and nothing else."""
+"""Dockerfile of the machine that the script is promised: the base image with the project and nothing else."""
 QUESTION: Final = """\
 Write one bash script that installs a project written in {language} from its source code and runs its test cases. It \
 will be used, as it is, for any such project, and you will see none of them: make it as general as you can, with what \
@@ -48,7 +48,7 @@ class LlmScripts(InProcess, Record):
     """
 
     key_name: ClassVar[str] = "runner.agents.llm_scripts.LlmScripts"
-    """Name of this class in trial keys: its first one, so that finished trials stay finished."""
+    """Name of this class in trial keys. It is the class's first name, so that finished trials stay finished."""
 
     name: str = "llm_scripts"
     version: str = "1"
@@ -85,7 +85,7 @@ class LlmScripts(InProcess, Record):
 
 
 def script_in(answer: str) -> str:
-    """Return the longest fenced block of an answer, or all of it. Raises `ValueError` for an empty script."""
+    """Return the longest fenced block of an answer, or the whole answer. Raises `ValueError` for an empty script."""
     script = max(_FENCED.findall(answer), key=len, default=answer)
     if not script.strip():
         raise ValueError("The model wrote no script.")

@@ -46,10 +46,10 @@ class Project(Record):
     framework: str = "unknown"
     """Test framework, as in `Reading.framework`."""
     category: str = "unknown"
-    """Kind of build: plain, native, autotools, cmake, modules, ..."""
+    """Kind of build: plain, native, autotools, cmake, modules, and others."""
     tier: str = "unknown"
-    """easy: the language's usual command suffices. medium: the project must be built, or needs more than it documents.
-    hard: it also needs a service, or its documentation is wrong."""
+    """Difficulty. easy: the language's usual command suffices. medium: the project must be built, or needs more than it
+    documents. hard: it also needs a service, or its documentation is wrong."""
     what: str = ""
     """Remark for readers on what is special about the project."""
     build_seconds: float = Field(default=900.0, gt=0)
@@ -66,13 +66,13 @@ class Project(Record):
 
     @property
     def identity(self) -> str:
-        """Digest of the fetched content. It does not depend on where a folder or a file lies."""
+        """Digest of the fetched content, independent of the location of a folder or file."""
         named = () if self.source in ("archive", "folder") else (self.package, self.version)
         return digest([self.source, *named, self.digest])
 
 
 def context(project: Project, recipe: Path, cache: Path) -> Path:
-    """Return where the build context of a project's image is, or will be. `recipe` is a folder with the Dockerfile."""
+    """Return the folder of a project's build context, existing or not. `recipe` is a folder with the Dockerfile."""
     identity = digest([project.identity, tree_digest(recipe)])
     return cache / "projects" / short(identity)
 
@@ -116,7 +116,7 @@ def digest_of(place: Path) -> str:
 
 
 def size(place: Path) -> int:
-    """Return the bytes that a folder or an archive holds. Raises `TaskError` when the file is not an archive."""
+    """Return the bytes in a folder or an unpacked archive. Raises `TaskError` when a file is not an archive."""
     if place.is_dir():
         files = (path for part in project_paths(place) for path in _files(place / part))
         return sum(path.lstat().st_size for path in files)

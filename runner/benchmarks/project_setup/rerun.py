@@ -44,12 +44,12 @@ if TYPE_CHECKING:
     from runner.records import Build, ExecResult, Image, Task
 
 CODE = f"{AGENT_DIR}/watch"
-"""Folder that is new in every sandbox, so content of the image there is not seen."""
+"""Folder that is new in every sandbox, so that content of the image at this path is not visible."""
 PLACE = f"{CODE}/runner/benchmarks/project_setup/watch_inside"
 LARGEST = 1 << 20
 """Largest deliverable, in bytes."""
 GRACE_SECONDS = 30.0
-"""Time beyond the script's limit for the watcher's report."""
+"""Seconds beyond the script's limit for the watcher's report."""
 VERSIONS = tuple(f"python3.{minor}" for minor in range(6, 20))
 _PYTHONS = tuple(
     f"{folder}/bin/{name}" for folder in (".venv", "venv", "env", ".env") for name in ("python", "python3")
@@ -67,7 +67,7 @@ PATHS = (
     ),
     *("./gradlew", "./mvnw"),
 )
-"""Paths of test programs that are observed besides plain names."""
+"""Paths of test programs that are observed, in addition to plain names."""
 SITES = (
     "/usr/lib/python3/dist-packages",
     "/usr/lib/python3*/site-packages",
@@ -131,10 +131,10 @@ def rerun(
     seconds: float | None = None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Rerun:
-    """Build and run the scripts; failures of theirs are values.
+    """Build and run the scripts. Their failures are values.
 
-    `seconds` is the time left for all of it, where that is less than the task's limits. Raises `EngineError`,
-    `TaskError` when the project was not fetched, and `ConfigError` when `sandbox.output_mb` is too small.
+    `seconds` is the total time left, if that is less than the task's limits. Raises `EngineError`, `TaskError` when the
+    project was not fetched, and `ConfigError` when `sandbox.output_mb` is too small.
     """
     from metrics.execution import script_size  # noqa: PLC0415 - loads pandas
 
@@ -213,7 +213,7 @@ def _run_or_blame(run: Callable[[], ExecResult], task: Task, sandboxes: SandboxP
 
 
 def _check_engine(task: Task, sandboxes: SandboxProvider) -> None:
-    """Raise `EngineError` if not even the base image takes the project."""
+    """Raise `EngineError` if the project cannot be put even into the base image."""
     from runner.sandbox.docker import base_image  # noqa: PLC0415 - a plan that starts nothing needs no engine
 
     try:
@@ -286,7 +286,7 @@ def _lay_out(project: Path, place: Sandbox) -> None:
 
 
 def watch_command(python: str, code: str) -> tuple[str, ...]:
-    """Return the watcher's command line; `code` is the folder of its package."""
+    """Return the watcher's command line; `code` is the folder of the watcher's package."""
     start = f"import sys; sys.path.append({code!r}); from runner.benchmarks.project_setup.watch_inside import watch; "
     return (
         python,
@@ -298,7 +298,7 @@ def watch_command(python: str, code: str) -> tuple[str, ...]:
 
 
 def watch_files(place: str, workspace: str, seconds: float, sites: tuple[str, ...] = ()) -> dict[str, str]:
-    """Return path -> text of the watcher's files besides its programs. `sites` are folders for its plugin."""
+    """Return path -> text of the watcher's files, except its programs. `sites` are folders for its plugin."""
     spec = {
         "script": f"{workspace}/{SCRIPT}",
         "workdir": f"{workspace}/{PROJECT}",
@@ -314,7 +314,7 @@ def watch_files(place: str, workspace: str, seconds: float, sites: tuple[str, ..
 
 
 def _ending(result: ExecResult, watched: Watched, limit: float) -> ErrorInfo | None:
-    """Return why the script did not end by itself, if so."""
+    """Return why the script did not end by itself; None if it did."""
     if result.ended == "cancelled":
         return _error("cancelled", f"{SCRIPT} was cancelled.")
     if result.ended == "disk":
@@ -330,7 +330,7 @@ def _ending(result: ExecResult, watched: Watched, limit: float) -> ErrorInfo | N
 
 
 def _doubts(watched: Watched, refused: tuple[str, ...], *, executed: bool) -> ErrorInfo | None:
-    """Return why there is no result, or why a part of it does not count."""
+    """Return why there is no result, or why a part of it does not count; None if there is no doubt."""
     if refused:
         return _error("refused", " ".join(refused))
     if not executed:

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from runner.protocols import Submission
 
 JUDGE_VERSION = "6270ff026c9e01f6b59b6a4c69582902e74b66046b9a2092dc143013188de83f"
-"""Part of every trial key: a new value runs finished trials again. `tests/benchmarks/test_judge_versions.py` says when
-to change it."""
+"""Version of the judge, which is part of every trial key: a new value runs finished trials again.
+`tests/benchmarks/test_judge_versions.py` says when to change it."""
 MEASURED = "rerun.json"
 """File of the `Rerun` in a trial's folder."""
 PRINTED = "verifier.stdout"
@@ -50,7 +50,7 @@ class _Claim(BaseModel):
 
     @property
     def outcomes(self) -> Outcomes:
-        """The numbers as a record."""
+        """The claimed numbers as a record."""
         return Outcomes(**self.model_dump())
 
 
@@ -141,7 +141,7 @@ def _deviations(truth: Outcomes, found: Outcomes) -> dict[str, float]:
 
 
 def _claimed(results: str | None, found: Outcomes | None) -> dict[str, float]:
-    """Return the agent's own numbers, and whether they differ from ours; empty if they cannot be read."""
+    """Return the agent's own numbers, and whether they differ from the measured ones; empty if they cannot be read."""
     try:
         claimed = _Claim.model_validate_json(results or "").outcomes
     except ValidationError:
@@ -150,7 +150,7 @@ def _claimed(results: str | None, found: Outcomes | None) -> dict[str, float]:
 
 
 def _record(into: Path, delivered: Deliverables, found: Rerun) -> None:
-    """Write what was judged, and the result, to the trial's folder."""
+    """Write the judged files and the result to the trial's folder."""
     texts = {DOCKERFILE: delivered.dockerfile, SCRIPT: delivered.script, RESULTS: delivered.results}
     for name, text in texts.items():
         if text is not None:

@@ -32,7 +32,7 @@ from runner.benchmarks.project_setup.frameworks import (
 from runner.records import Record
 
 LARGEST = 16 << 20
-"""Most bytes that one line of the watcher unpacks to."""
+"""Largest unpacked size of one line of the watcher, in bytes."""
 INTERPRETERS = frozenset({"python", "python3", "node", "nodejs", "perl"})
 """Programs whose output counts only if they run a file of the project or of a package."""
 INLINE = frozenset({"-c", "-e", "-E", "-p", "-pe", "-", "--eval", "--print"})
@@ -141,7 +141,7 @@ class Watched(NamedTuple):
     """Exit code of the script; 128 + n for signal n; None when it did not end by itself."""
     output: str = ""
     full: bool = False
-    """The channel could not carry everything."""
+    """Whether the channel could not carry everything."""
 
 
 class Pristine:
@@ -276,7 +276,7 @@ def _written(files: Mapping[str, bytes]) -> Iterator[Reading]:
 
 
 def _fits(run: Run, pristine: Pristine) -> bool:
-    """Return whether the program neither is nor runs a script of the agent's."""
+    """Return whether the program neither is a script of the agent's nor runs one."""
     if run.script and run.name not in LAUNCHED and not _vouched(run.script, pristine):
         return False
     if run.name not in INTERPRETERS:

@@ -1,7 +1,7 @@
-"""Tell a reference's own files from those of the packages that it requires: only its own are the answer of a task.
+"""Distinguish a reference's own files from those of required packages. Only its own files are the answer of a task.
 
-What a reference says about itself is not trusted. A file is borrowed if it lies where a requirement was put, and if no
-file of the reference's own package has the same content.
+Statements of a reference about itself are not trusted. A file is borrowed if it lies where a requirement was put, and
+if no file of the reference's own package has the same content.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def contents(folder: Path, without: Iterable[str] = ()) -> set[str]:
 
 
 def others(source: Path, places: Iterable[str], own: set[str]) -> list[str]:
-    """Return the files at or below these places of a source whose content is none of `own`."""
+    """Return the files at or below these places of a source whose content has a digest that is not in `own`."""
     found = {path for place in places for path in _files(source / place) if file_digest(path) not in own}
     return sorted(path.relative_to(source).as_posix() for path in found)
 

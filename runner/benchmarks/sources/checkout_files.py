@@ -1,8 +1,8 @@
 """Take the files of a checkout: a folder with a project, from which a task is made.
 
 In a git checkout these are the files that git does not ignore; elsewhere they are all files. History, caches, virtual
-environments, installed packages and files that hold keys are left out. What cannot be taken as it is, such as a link
-that leads outside, is refused.
+environments, installed packages and files that hold keys are left out. A checkout with a file that cannot be taken
+unchanged, such as a link that leads outside, is refused.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from runner.benchmarks.sources.checkouts import project_paths
 from runner.errors import TaskError
 
 MOST_FILES, MOST_BYTES = 20_000, 64 << 20
-"""Limits on what a checkout may hold."""
+"""Largest number and total size, in bytes, of a checkout's files."""
 HISTORY = {".git", ".hg", ".svn", ".bzr"}
 CACHES = {"__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".tox", ".nox", ".eggs", ".DS_Store"}
 KEYS = {".env", ".netrc", ".npmrc", ".pypirc"}
 """Files in which people keep passwords and tokens."""
 LEFT_OUT = HISTORY | CACHES | KEYS | {"node_modules"}
-"""Names that are taken at no depth: what a project requires is resolved anew."""
+"""Names that are left out at any depth. A project's requirements are resolved anew."""
 BUILT = {"build", "dist"}
 """Folders at the top of a Python project that its own build makes."""
 

@@ -54,11 +54,11 @@ def languages_of(checkout: Path) -> list[Language]:
 def look_up(
     packed: Path, language: Language, version: str, entry: str, client: Callable[[str], Path]
 ) -> Package:
-    """Return what the packed files of a checkout say, with everything that they require.
+    """Return the package that the packed files of a checkout declare, with everything that it requires.
 
-    `version` and `entry` are what people say of its version and its command; both may be empty. `client` is that of
-    `registries.look_up`. Raises `TaskError` for a checkout that cannot be a reference, and `FetchError` if a client
-    fails.
+    `version` and `entry` are the version and the command's entry point as people state them; both may be empty.
+    `client` is that of `registries.look_up`. Raises `TaskError` for a checkout that cannot be a reference, and
+    `FetchError` if a client fails.
     """
     with tempfile.TemporaryDirectory() as folder:
         own, scratch = Path(folder, "own"), Path(folder, "scratch")
@@ -85,7 +85,9 @@ def look_up(
 def _python(own: Path, entry: str, scratch: Path) -> dict[str, Any]:
     declared = read_declared(own) or Declared()
     if not declared.name:
-        raise TaskError("it does not say its name: add `name` to [project], or to [metadata] in setup.cfg.")
+        raise TaskError(
+            "it does not declare its name: add `name` to [project], or to [metadata] in setup.cfg."
+        )
     name = packages.python_name(declared.name)
     for started in _entries(
         declared.commands, entry, "[project.scripts], or as console_scripts in setup.cfg"
@@ -106,7 +108,7 @@ def _python(own: Path, entry: str, scratch: Path) -> dict[str, Any]:
 def _javascript(own: Path, entry: str, scratch: Path, javascript: Path) -> dict[str, Any]:
     about = package_json(own)
     if not about.get("name"):
-        raise TaskError("it does not say its name: add `name` to package.json.")
+        raise TaskError("it does not declare its name: add `name` to package.json.")
     name = packages.npm_name(str(about["name"]))
     registry_npm.check_scripts(about, own)
     commands = registry_npm.commands_of(name, about.get("bin"))
@@ -143,7 +145,7 @@ def _go(own: Path, golang: Path) -> dict[str, Any]:
 
 
 def _entries(commands: Mapping[str, str], entry: str, where: str) -> list[str]:
-    """Return what declared commands start, and what people say that one does. Raises `TaskError` if there is none."""
+    """Return the entry points of declared commands, and the stated one. Raises `TaskError` if there is none."""
     found = [*commands.values(), *([entry] if entry else [])]
     if not found:
         raise TaskError(
@@ -153,13 +155,13 @@ def _entries(commands: Mapping[str, str], entry: str, where: str) -> list[str]:
 
 
 def _version(found: str, said: str, language: Language) -> str:
-    """Return the version of a checkout. Raises `TaskError` if nobody says it, or if two say different ones."""
+    """Return the version of a checkout. Raises `TaskError` if it is stated nowhere, or differently in two places."""
     check = {"python": packages.python_version, "javascript": packages.npm_version}.get(
         language, packages.any_text
     )
     versions = {check(text) for text in (found, said) if text}
     if not versions:
-        raise TaskError("version: the checkout does not say its version. Add `version` to the recipe.")
+        raise TaskError("version: the checkout does not state its version. Add `version` to the recipe.")
     if len(versions) > 1:
         raise TaskError(f"version: the checkout says {found} and the recipe {said}. Correct the recipe.")
     return versions.pop()

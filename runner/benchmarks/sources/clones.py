@@ -44,7 +44,7 @@ def pack(folder: Path, into: Path) -> None:
 
 
 def _files(packed: Path) -> Iterator[File]:
-    """Yield the regular files of a tar file. Each can be read until the next one is asked for."""
+    """Yield the regular files of a tar file. Each file can be read until the next one is requested."""
     with tarfile.open(packed) as members:
         for member in members:
             stream = members.extractfile(member) if member.isreg() else None

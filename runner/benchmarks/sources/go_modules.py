@@ -28,7 +28,7 @@ GOCODE = "usr/share/gocode/src/"
 ARCHITECTURES = ("amd64", "arm64")
 """Machines for which a command can be installed from what is vendored."""
 FILES = ("GoFiles", "SFiles", "HFiles", "EmbedFiles")
-"""Lists, in an answer of `go list`, of a package's files that a build without C reads."""
+"""Fields in the output of `go list` that list the files of a package that a build without C reads."""
 _AR, _AR_HEADER = b"!<arch>\n", 60
 _DIRECTIVE = r"^[ \t]*{}[ \t]+\"?([^\s\"]+)"
 _EMBED = re.compile(r"^//go:embed[ \t]+(.+)$", re.MULTILINE)
@@ -40,12 +40,12 @@ class _Library(NamedTuple):
 
     path: str
     go: str
-    """Version of the language, `1.N`; empty: its go.mod does not say, or it has none."""
+    """Version of the language, `1.N`; empty if the module's go.mod does not state it, or there is none."""
     packages: tuple[str, ...]
 
     @property
     def version(self) -> str:
-        """Return the lowest version that is valid for the path: Debian's packages do not say which one they have."""
+        """Lowest version that is valid for the path: Debian's packages do not say which version they have."""
         major = _MAJOR.search(self.path)
         return f"v{major[1]}.0.0" if major else "v0.0.0"
 
@@ -75,7 +75,7 @@ def _vendor_required(golang: Path, source: Path, cache: str) -> None:
 
 
 def read_module(golang: Path, source: Path) -> dict[str, Any]:
-    """Return what the `go.mod` in a folder says. Raises `FetchError` if Go cannot read it."""
+    """Return the content of the `go.mod` in a folder. Raises `FetchError` if Go cannot read it."""
     with tempfile.TemporaryDirectory() as cache:
         text = run_client([str(golang / GO), "mod", "edit", "-json"], str(source), _fetching(cache))
     module: dict[str, Any] = json.loads(text)
@@ -118,14 +118,14 @@ def rename_command(tool: str, entry: str, source: Path) -> None:
 
 
 def needs_libraries(source: Path) -> bool:
-    """Return whether a module requires others that do not lie in it."""
+    """Return whether a module requires other modules that are not in its folder."""
     if (source / "vendor" / "modules.txt").is_file() or not (source / "go.mod").is_file():
         return False
     return re.search(r"^[ \t]*require\b", (source / "go.mod").read_text("utf-8"), re.MULTILINE) is not None
 
 
 def vendor(debs: Sequence[Path], entry: str, source: Path, golang: Path) -> None:
-    """Make `vendor/` of what the command in the folder `entry` imports, from these packages of Debian.
+    """Fill `vendor/` with everything that the command in the folder `entry` imports, from these Debian packages.
 
     Go files of the module that the command does not import are removed, since `go install ./...` would build them too.
     Raises `ConfigError` if something is missing, or cannot be built without C.
@@ -152,7 +152,7 @@ class Package(NamedTuple):
 
 
 class Imports(NamedTuple):
-    """What a command is made of."""
+    """The packages of which a command is made."""
 
     home: Path
     """Copy of the module among the sources of libraries."""
@@ -163,7 +163,7 @@ class Imports(NamedTuple):
 
 
 def imported(source: Path, entry: str, sources: Path, golang: Path) -> Imports:
-    """Return what a command of a module imports. `sources` holds libraries by import path, and gets a copy of it.
+    """Return the imports of a module's command. `sources` has libraries by import path, and gets a copy of the module.
 
     Raises `ConfigError` for an import that is missing or cannot be built.
     """
@@ -216,7 +216,7 @@ def unpack_gocode(debs: Sequence[Path], into: Path) -> Path:
 
 
 def owners(debs: Sequence[Path]) -> dict[str, Path]:
-    """Return which package has a link, or the files of a folder, by its path in the tree of `unpack_gocode`."""
+    """Return path in the tree of `unpack_gocode` -> package with the link, or with the folder's files, at this path."""
     found = {}
     for package in debs:
         with _gocode(package) as (_, members):
@@ -244,11 +244,11 @@ def _data_of(package: Path) -> bytes:
         if name.startswith("data.tar") and not name.startswith("data.tar.zst") and size.isdigit():
             return content[at : at + int(size)]
         at += int(size) + int(size) % 2 if size.isdigit() else len(content)
-    raise ConfigError(f"{package.name} is no Debian package whose content is packed by gzip or xz.")
+    raise ConfigError(f"{package.name} is not a Debian package with content packed by gzip or xz.")
 
 
 def _list_packages(command: Path, gopath: Path, architecture: str, golang: Path) -> Iterator[dict[str, Any]]:
-    """Yield what `go list` says about a command and everything that it imports. Nothing is built."""
+    """Yield the output of `go list` about a command and everything that it imports. Nothing is built."""
     with tempfile.TemporaryDirectory() as cache:
         target = {"GOOS": "linux", "GOARCH": architecture, "CGO_ENABLED": "0"}
         own = {"GOPATH": str(gopath), "GOCACHE": cache, "GOFLAGS": "", "GOENV": "off", "GOTOOLCHAIN": "local"}
@@ -264,7 +264,7 @@ def _list_packages(command: Path, gopath: Path, architecture: str, golang: Path)
 
 
 def _imports(package: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the imports of a package as they are written, and as they are meant.
+    """Yield each import of a package as it is written, and as it is meant.
 
     They differ for a folder without the `/v2` that its go.mod has.
     """

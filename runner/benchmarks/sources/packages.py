@@ -125,7 +125,7 @@ def inner_path(text: str) -> str:
 
 
 def any_text(text: str) -> str:
-    """Return a text that no client gets."""
+    """Return the text unchecked: no package client gets it."""
     return text
 
 
@@ -133,9 +133,9 @@ class Placed(NamedTuple):
     """An npm package that lies in a folder of another one."""
 
     path: str
-    """Folder relative to the other package, such as `node_modules/a/node_modules/@s/b`."""
+    """Path of the folder, relative to the other package, such as `node_modules/a/node_modules/@s/b`."""
     name: str
-    """Name of the package. It differs from the folder's for an alias only."""
+    """Name of the package. Only for an alias does it differ from the folder's name."""
     version: str
     integrity: str
 

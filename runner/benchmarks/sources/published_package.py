@@ -1,4 +1,4 @@
-"""What a registry and a package's own files say about the package. What they do not say is empty."""
+"""The properties of a package, from its registry and its own files. Unknown properties are empty."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from runner.benchmarks.sources.sizes import NOT_THE_TOOL, files_of, languages, s
 from runner.records import Record
 
 Registry = Literal["pypi", "npm", "go", "debian"]
-LANGUAGE = {"pypi": "python", "npm": "javascript", "go": "go", "debian": "go"}
-"""Registry -> language of the tools that are taken from it."""
 BUILD_FILES = ("pyproject.toml", "setup.py", "setup.cfg", "package.json", "go.mod")
 _PERSON = re.compile(r"\s*(?P<name>[^<(]*?)\s*(?:<(?P<email>[^>]*)>)?\s*(?:\((?P<address>[^)]*)\))?\s*")
 
@@ -22,30 +20,30 @@ class Package(Record):
 
     source: Registry | Literal["checkout"]
     registry: Literal["", "pypi", "npm", "go"] = ""
-    """As `Reference.registry`."""
+    """See `Reference.registry`."""
     package: str
-    """Name in the registry. debian: of the source package. checkout: as it says itself."""
+    """Name in the registry. debian: name of the source package. checkout: name that the checkout itself declares."""
     version: str
     digest: str
-    """As `Reference.digest`."""
+    """See `Reference.digest`."""
     path: str = ""
     """debian: path of the tar file, `pool/..`."""
     license: str = ""
-    """As it is declared. Names that have one SPDX identifier are given by it."""
+    """Licence as declared. Names that have a single SPDX identifier are replaced by it."""
     description: str = ""
-    """One line."""
+    """Description of the package in one line."""
     readme: str = ""
     authors: tuple[str, ...] = ()
     """Names of authors and maintainers."""
     emails: tuple[str, ...] = ()
     addresses: tuple[str, ...] = ()
-    """Home page, repository and the like."""
+    """Web addresses of the package: home page, repository and the like."""
     requires: tuple[str, ...] = ()
-    """As `Reference.requires`."""
+    """See `Reference.requires`."""
     commands: dict[str, str]
     """Published name of a command -> its entry, as `Reference.entry`."""
     build_files: tuple[str, ...] = ()
-    """Those of `BUILD_FILES` at the top of the source. For pypi this is the sdist."""
+    """Files of `BUILD_FILES` at the top of the source, which for pypi is the sdist."""
     lines: int
     """Lines of code as a reference counts them, without requirements."""
     files: int | None = None

@@ -1,4 +1,4 @@
-"""Read what a Python project declares in `pyproject.toml` or `setup.cfg`, without running any of it."""
+"""Read the declarations of a Python project in `pyproject.toml` or `setup.cfg`, without running any of its code."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from runner.records.base import first_fault
 
 
 class Declared(BaseModel):
-    """A `[project]` table, or what `setup.cfg` says in its place. Other keys do not matter here."""
+    """A `[project]` table, or the equivalent part of `setup.cfg`. Other keys do not matter here."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
     name: str = ""
@@ -32,7 +32,7 @@ class Declared(BaseModel):
     dependencies: tuple[str, ...] = ()
     scripts: dict[str, str] = {}
     dynamic: tuple[str, ...] = ()
-    """Names of the fields that only a build can tell."""
+    """Names of the fields whose values only a build can determine."""
 
     @property
     def commands(self) -> dict[str, str]:
@@ -56,7 +56,7 @@ class Declared(BaseModel):
 
 
 def read_declared(checkout: Path) -> Declared | None:
-    """Return what a checkout declares; None if it is not a Python project, or only a `setup.py` says what it is.
+    """Return the declarations of a checkout; None if it is not a Python project, or has them only in a `setup.py`.
 
     Raises `TaskError` if a file cannot be read, or if only a build can tell what the project requires.
     """
@@ -106,7 +106,7 @@ _PEOPLE = ("author", "maintainer")
 
 
 def _plain(about: Mapping[str, str], key: str) -> str:
-    """Return a value that stands there; empty for `attr: ..` and `file: ..`, which name where it stands."""
+    """Return a value that is given literally; empty for `attr: ..` and `file: ..`, which only name its location."""
     value = about.get(key, "").strip()
     return "" if re.match(r"(attr|file):", value) else value
 

@@ -18,8 +18,8 @@ NOT_INSTALLED = {"setup.py", "conftest.py", "noxfile.py", "tasks.py", "test", "t
 def write_project(tool: str, version: str, entry: str, into: Path, data: Sequence[str] = ("*",)) -> None:
     """Write the `pyproject.toml` that installs the modules in `src/`, with one command: the tool.
 
-    `data`: patterns, within each package, of other files that are installed. Wheels keep the one with which their tasks
-    were made.
+    `data` are patterns, within each package, of other files that are installed. For wheels, it stays as it was when
+    their tasks were made.
     """
     code = into / SRC
     modules = [path.stem for path in sorted(code.glob("*.py"))]
@@ -48,7 +48,7 @@ packages = {json.dumps(folders)}
 
 
 def modules(checkout: Path, entry: str) -> list[Path]:
-    """Return the files and folders that Python imports from once a checkout is installed.
+    """Return the files and folders from which Python imports once a checkout is installed.
 
     They lie beside the module that `entry` names: in `src`, at the top, or in another folder. Raises `TaskError` if it
     is in none of them.

@@ -53,7 +53,7 @@ CHECKOUT = "reference.tar"
 
 
 class Reference(Record):
-    """Table `[reference]` of a task: where the human-written tool comes from."""
+    """Table `[reference]` of a task: the source of the human-written tool."""
 
     source: Literal["pypi", "npm", "go", "debian", "checkout", "archive", "folder"]
     """Kind of source. go: a module, from the proxy that GOPROXY names. debian: a source package that is a Go module
@@ -61,7 +61,7 @@ class Reference(Record):
     makes it. folder: a plain folder. The last two lie in the task's folder, too, and must install the tool under the
     task's name."""
     registry: Literal["", "pypi", "npm", "go"] = ""
-    """checkout: the registry of what it requires. `requires` and `entry` are written as for that source."""
+    """checkout: registry of the packages that it requires. `requires` and `entry` are written as for that registry."""
     package: str
     """Name of the package. debian: path of its tar file, `pool/...`. archive, folder: name in the task's folder."""
     version: str = ""
@@ -72,7 +72,7 @@ class Reference(Record):
     """SPDX identifier for what is fetched, or for the own files of a checkout. What is fetched is not in this
     repository."""
     requires: tuple[str, ...] = ()
-    """Everything that the package requires, and what that requires. It becomes part of the source.
+    """Everything that the package requires, directly or indirectly. It becomes part of the source.
 
     pypi: `NAME==VERSION --hash=sha256:..`. npm: `PATH@VERSION sha512-..`, where PATH is the place in the package's
     folder, such as `node_modules/a/node_modules/@s/b` (`PATH=NAME@VERSION sha512-..` for an alias). debian: binary
@@ -87,11 +87,11 @@ class Reference(Record):
     names: tuple[str, ...] = ()
     """Published names of the tool, which the reference shows in its help pages and messages."""
     lines: int
-    """Lines of code, without requirements. They decide the task's tier."""
+    """Number of lines of code, without requirements. It decides the task's tier."""
     files: int | None = None
-    """Number of files in the published package, without metadata and requirements; None if nobody has counted."""
+    """Number of files in the published package, without metadata and requirements; None if unknown."""
     depth: int | None = None
-    """Number of folders above the deepest of those files; None if nobody has counted."""
+    """Number of folders above the deepest of those files; None if unknown."""
 
     @model_validator(mode="after")
     def _check_texts(self) -> Self:
@@ -116,7 +116,7 @@ class Reference(Record):
 
     @property
     def packages(self) -> dict[str, tuple[str, ...]]:
-        """Name of the tool's own package, by registry, without what it requires, which no task asks for.
+        """Registry -> names of the tool's own package, without its requirements, which no task asks for.
 
         Of an archive, all wheels in it, as nothing tells which of them is the tool's own.
         """
@@ -128,7 +128,7 @@ class Reference(Record):
 
     @property
     def size(self) -> dict[str, float]:
-        """Known measures of the reference, by their columns in the trials table."""
+        """Known measures of the reference, keyed by their columns in the trials table."""
         known = {
             "reference_lines": self.lines,
             "reference_files": self.files,
@@ -172,7 +172,7 @@ def fetch(
     say: Callable[[str], None],
     cache: Path,
 ) -> None:
-    """Fetch a reference's source if it is missing. `client` returns the context of a language, which holds its client.
+    """Fetch a reference's source if it is missing. `client` returns the build context that holds a language's client.
 
     Raises `FetchError` if a client fails or something has another digest, other `ConfigError` for an unsuitable
     package, and `TaskError` if a Go module already has something with the tool's name.
@@ -233,7 +233,8 @@ def _from_pypi(reference: Reference, tool: str, into: Path) -> list[str]:
 def _of_other_wheels(own: str, code: Path, source: Path) -> list[str]:
     """Return the files below `code` that the wheel of this pin does not bring, when it is installed alone.
 
-    A folder that both bring counts as the wheel's own. Lists of files in wheels are not asked: they may be false.
+    A folder that both bring counts as the wheel's own. The lists of files in wheels are not used, since they may be
+    false.
     """
     with tempfile.TemporaryDirectory() as folder:
         alone = Path(folder, "alone")
@@ -320,7 +321,7 @@ def _python_checkout(reference: Reference, tool: str, checkout: Path, into: Path
 
 
 def _install(pins: Sequence[str], code: Path) -> None:
-    """Install wheels as plain folders of modules, without what is about them, and without their commands."""
+    """Install wheels as plain folders of modules, without metadata and commands."""
     if pins:
         install_wheels(pins, code)
     for leftover in [*code.glob("*.dist-info"), code / "bin"]:

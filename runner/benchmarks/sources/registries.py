@@ -1,4 +1,4 @@
-"""Look packages up at their registries, by the registries' own clients, and make references of them.
+"""Look packages up at their registries with the registries' own clients, and turn them into references.
 
 Nothing of a package runs on this machine: no sdist is built, and no script is run.
 """
@@ -21,14 +21,14 @@ from runner.records.base import first_fault
 def look_up(
     source: Registry, name: str, version: str, client: Callable[[str], Path], say: Callable[[str], None]
 ) -> Package:
-    """Return what a registry has of a version of a package, with everything that it requires.
+    """Return one version of a package from its registry, with everything that it requires.
 
     `client` returns the context of a language's image, which holds its package client (`references.fetch_context`).
     For debian, `name` and `version` are those of a source package. Raises `TaskError` for a package that cannot be a
     reference, and `FetchError` if a client fails.
     """
     if source not in get_args(Registry):
-        raise TaskError(f"{source!r} is no registry: {', '.join(get_args(Registry))} are.")
+        raise TaskError(f"{source!r} is not a registry; the registries are {', '.join(get_args(Registry))}.")
     check_name, check_version = packages.CHECKS["debian-source" if source == "debian" else source]
     try:
         check_name(name)

@@ -100,7 +100,7 @@ def look_up_source(
 
 
 def commands_of(source: Path, module: str) -> dict[str, str]:
-    """Return the commands of a module, by the name that Go gives to their binaries. Raises `TaskError` for none."""
+    """Return the commands of a module by the names that Go gives to their binaries. Raises `TaskError` for none."""
     own = re.sub(r"/v\d+$", "", module).rpartition("/")[2]
     found: dict[str, str] = {}
     for file in sorted(source.rglob("*.go")):
@@ -113,7 +113,7 @@ def commands_of(source: Path, module: str) -> dict[str, str]:
         if re.search(r"^package\s+main\b", text, re.MULTILINE) and not ignored:
             found.setdefault(place.name or own, "" if place == Path() else place.as_posix())
     if not found:
-        raise TaskError(f"{module} has no command, so it is no command-line tool.")
+        raise TaskError(f"{module} has no command, so it is not a command-line tool.")
     return found
 
 
@@ -148,14 +148,14 @@ def _requirements(
 
 
 def _places(folder: Path, sources: Path) -> Iterator[str]:
-    """Yield the paths below `sources` that must exist for a folder: it, and links on the way to it."""
+    """Yield the paths below `sources` that must exist for a folder: the folder itself, and links on the way to it."""
     for path in (folder, folder.resolve()):
         inner = path.relative_to(sources if path == folder else sources.resolve())
         yield from (place.as_posix() for place in (inner, *inner.parents))
 
 
 def _pin(deb: Path, stanzas: str) -> str:
-    """Return the line that pins a fetched library. Raises `TaskError` if it is not what apt says of it."""
+    """Return the line that pins a fetched library. Raises `TaskError` if apt's data on it differ from the file."""
     about = _stanza(stanzas, Package=deb.name.partition("_")[0])
     if file_digest(deb) != f"sha256:{about['SHA256']}":
         raise TaskError(f"{deb.name} is not the library that Debian's index names.")

@@ -65,7 +65,7 @@ def look_up(name: str, version: str, javascript: Path) -> Package:
 
 
 def _viewed(text: str, wanted: str) -> dict[str, Any]:
-    """Return what the registry says of a version. Raises `TaskError` if it has none, or none with a SHA-512 digest."""
+    """Return the registry's data on a version. Raises `TaskError` if there are none, or there is no SHA-512 digest."""
     answer = json.loads(text or "null")
     if not isinstance(answer, dict):
         raise TaskError(f"The registry has no {wanted}.")
@@ -137,7 +137,7 @@ def _runs_on_linux(entry: Mapping[str, Any]) -> bool:
 
 
 def described_by(about: Mapping[str, Any], maintainers: Any) -> dict[str, Any]:
-    """Return the fields of a package that its package.json and the registry give."""
+    """Return those fields of a package that its package.json and the registry provide."""
     listed = [about.get("author"), *_list(about.get("contributors")), *_list(about.get("maintainers"))]
     found = people(_person(entry) for entry in [*listed, *_list(maintainers)] if entry)
     repository, bugs = about.get("repository"), about.get("bugs")

@@ -52,9 +52,9 @@ def _sdist(package: str, version: str, place: Path) -> dict[str, Any]:
 
 
 def distributions(package: str, version: str, place: Path, python: str = "3.10") -> dict[str, Any]:
-    """Return what the index has of a version: `sdist` and `wheels`, each with `url` and `hash`. `place` is empty.
+    """Return the files of a version on the index: `sdist` and `wheels`, each with `url` and `hash`. `place` is empty.
 
-    `python` is the least version of Python that the package must support; uv itself may run on an earlier one.
+    `python` is the lowest version of Python that the package must support; uv itself may run on an earlier one.
 
     The settings state that the package has no requirements, or uv would build the sdist to find out. With `--no-build`
     it would find no sdist at all.

@@ -8,9 +8,9 @@ from pathlib import Path, PurePosixPath
 
 SUFFIXES = {"python": (".py",), "javascript": (".js", ".mjs", ".cjs", ".ts", ".jsx", ".tsx"), "go": (".go",)}
 NOT_THE_TOOL = {"test", "tests", "__tests__", "node_modules", "vendor", "dist"}
-"""Folders that are not counted."""
+"""Names of folders whose files are not counted."""
 COMMENT = {"python": ("#",), "javascript": ("//", "/*", "*"), "go": ("//", "/*", "*")}
-"""Language -> beginnings of a line that is only a comment."""
+"""Language -> texts with which a line begins that is only a comment."""
 LANGUAGES = {
     **dict.fromkeys((".js", ".mjs", ".cjs", ".jsx"), "JavaScript"),
     **dict.fromkeys((".ts", ".mts", ".cts", ".tsx"), "TypeScript"),

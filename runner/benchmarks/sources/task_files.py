@@ -30,12 +30,12 @@ CANARY = re.compile(
 
 
 def is_task(folder: Path) -> bool:
-    """Return whether a folder is a task, or similar enough that skipping it silently would hide a mistake."""
+    """Return whether a folder is a task, or so similar to one that skipping it silently would hide a mistake."""
     return any((folder / part).exists() for part in ("task.toml", "instruction.md", "environment"))
 
 
 def chosen_folders(folders: Iterable[Path], include: Collection[str], where: str) -> list[Path]:
-    """Return the folders whose names `include` lists, or all if it is empty, in their order.
+    """Return the folders whose names `include` lists, or all folders if it is empty, in their order.
 
     Raises `ConfigError`, which begins with `where`, for a name that no folder has.
     """

@@ -1,4 +1,4 @@
-"""Read the `task.toml` of Harbor tasks, by schema 1.4, whatever version the file names; and write tables of TOML.
+"""Read the `task.toml` of Harbor tasks by schema 1.4, whatever version the file names, and write TOML tables.
 
 Unknown keys are ignored and older names are accepted. Anything else that is wrong or not supported here is a
 `TaskError` of one sentence.
@@ -155,7 +155,7 @@ class VerifierTable(NetworkTable):
 
     @property
     def mode(self) -> Literal["shared", "separate"]:
-        """Declared mode. By default it is separate with an environment of its own, else shared."""
+        """Declared mode. By default it is separate if the verifier has its own environment, and shared otherwise."""
         return self.environment_mode or ("separate" if self.environment else "shared")
 
 
@@ -184,7 +184,8 @@ class TaskToml(Table):
     """Whole `task.toml`."""
 
     schema_version: Text = Field(default="1.4", validation_alias=AliasChoices("schema_version", "version"))
-    """Any text, as in Harbor, and without effect: published tasks have 0.0, 1.0 or their own edition."""
+    """Version of the schema: any text, as in Harbor, and without effect. Published tasks have 0.0, 1.0 or their own
+    edition."""
     task: NameTable | None = None
     metadata: dict[str, Any] = {}
     environment: EnvironmentTable = EnvironmentTable()
@@ -213,7 +214,7 @@ class TaskToml(Table):
             yield hook.unsupported()
 
     def declared_env(self) -> tuple[dict[str, str], ...]:
-        """Return the variables of each part as they are written."""
+        """Return the variables of each part of the file as they are written."""
         own = self.verifier.environment
         return (self.environment.env, self.verifier.env, own.env if own else {}, self.solution.env)
 

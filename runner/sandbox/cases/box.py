@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from runner.protocols import CaseBox
 
 _SPARE_BYTES = 1 << 20
-"""Bytes that an answer may have beyond its limited parts."""
+"""Number of bytes that an answer may have beyond its limited parts."""
 _ESCAPED = 6
-"""Most bytes that one byte of output or of a name takes in an answer."""
+"""Largest number of bytes that one byte of output or of a name takes in an answer."""
 _WRITTEN = 4
-r"""Most characters that one such byte takes: `\xNN`."""
+r"""Largest number of characters that one such byte takes: `\xNN`."""
 _SPARE_ENTRY = 500
-"""Bytes of a change beyond its path and its text."""
+"""Number of bytes of a change beyond its path and its text."""
 _START_SECONDS = 120.0
-"""Longest preparation of a container. Where mounts are not permitted, it looks at every file."""
+"""Time limit for preparing a container, in seconds. Where mounts are not permitted, every file is visited."""
 
 
 class _Slot(NamedTuple):
@@ -48,7 +48,7 @@ class _Slot(NamedTuple):
 
 
 class DockerCaseBox:
-    """One side, in containers that leaving the context removes. See `protocols.CaseBox`."""
+    """One side, in containers that are removed when the context is left. See `protocols.CaseBox`."""
 
     def __init__(self, api: APIClient, side: CaseSide) -> None:
         self.side = side

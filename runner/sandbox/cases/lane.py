@@ -12,7 +12,7 @@ from runner.sandbox.docker.command_stream import Attached, exit_code
 from runner.sandbox.docker.freezing import despite_late_events
 
 COMPLAINT = 2_000
-"""Characters of a supervisor's stderr that an error carries."""
+"""Number of characters of a supervisor's stderr that an error carries."""
 HANGS = 124
 
 
@@ -27,7 +27,7 @@ class Lane:
     """A running supervisor, started by the constructor. Not thread-safe: one case at a time."""
 
     def __init__(self, api: APIClient, container: str, command: Sequence[str], longest: int) -> None:
-        """Start the supervisor. One that answers more than `longest` bytes counts as dead."""
+        """Start the supervisor. A supervisor that answers more than `longest` bytes counts as dead."""
         self._api, self._longest = api, longest
         self._run = despite_late_events(
             lambda: api.exec_create(container, list(command), stdin=True, user="0")
@@ -64,7 +64,7 @@ class Lane:
 
     @property
     def complaint(self) -> str:
-        """End of what the supervisor wrote to stderr."""
+        """The end of the supervisor's stderr."""
         return self._complaint[-COMPLAINT:].decode(errors="replace").strip()
 
     def close(self) -> None:

@@ -32,7 +32,7 @@ MOUNTING = (*COPYING, "FSETID", "NET_ADMIN", "SYS_ADMIN", "SYS_CHROOT")
 of a new network. The others are for files: an overlay works with the capabilities of whoever mounted it. See
 docs/adr/0005."""
 _SPARE_MB, _SPARE_PIDS = 64, 16
-"""Memory and processes for the rest of the container, beside its lanes."""
+"""Memory in MiB and processes for the container, in addition to those for its lanes."""
 
 
 def arguments(api: APIClient, side: CaseSide, how: How) -> dict[str, Any]:

@@ -206,9 +206,7 @@ class _Steps:
         self.log.extend(line[:LINE] for line in text.splitlines() if line)
 
     def _start(self, container: str) -> None:
-        """Limit the processes of a step that now runs, which the builder cannot. A step that has just ended may still
-        be listed.
-        """
+        """Limit the processes of a running step, which the builder cannot do. The step may have ended just now."""
         self._running = container
         url = engine.url(self._api, f"/containers/{container}/update")
         deadline = time.monotonic() + UNBOUND_SECONDS
@@ -241,7 +239,7 @@ class _Guard:
         self._response, self._look = response, look
         self._over = Event()
         self.reason: str | None = None
-        """Reason for which the stream was broken off, if it was."""
+        """Reason for breaking off the stream; None if it was not broken off."""
 
     def __enter__(self) -> Self:
         self._thread = Thread(target=self._watch, daemon=True)

@@ -218,7 +218,7 @@ def _run(command: tuple[str, ...]) -> None:
 
 
 def _finish(client: DockerClient, minimal: str, origin: str, say: Say) -> DockerImage:
-    """Complete the minimal Debian in a container and commit it."""
+    """Complete the minimal Debian in a container, and commit the container as the base image."""
     say(f"Building {tag()}: {', '.join(PACKAGES)} on a {origin} Debian {SUITE}")
     with run_script(client, minimal, SCRIPT, PACKAGES, "the base image could not be built") as container:
         repository, version = tag().split(":")

@@ -214,7 +214,7 @@ def _outcome(container: Container, stop: Event) -> int | None:
 
 
 def _remove(client: DockerClient, container: Container) -> None:
-    """Remove container and volume. Another process may be doing the same, or rebuilding already."""
+    """Remove container and volume. Another process may be doing so too, or may already be rebuilding them."""
     with suppress(APIError):
         container.remove(force=True)
     with suppress(APIError):

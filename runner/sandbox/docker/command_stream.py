@@ -83,7 +83,7 @@ class Frames:
         self._left = 0
 
     def split(self, data: bytes) -> Iterator[tuple[bool, memoryview]]:
-        """Yield the payloads in `data`, each after whether it belongs to stderr."""
+        """Yield the payloads in `data` as pairs: whether the payload belongs to stderr, and the payload."""
         rest = memoryview(data)
         while rest:
             if self._left:
@@ -101,7 +101,7 @@ class Frames:
 
 
 def follow(stream: Attached, output: Output, stop: Callable[[], Stop | None]) -> Stop | None:
-    """Read a command's output until its end; return None then, or why the command must end before.
+    """Read a command's output to its end, and return None; or return why the command must end before.
 
     A later call may continue where an earlier one stopped.
     """
@@ -116,7 +116,7 @@ def follow(stream: Attached, output: Output, stop: Callable[[], Stop | None]) ->
 
 
 def exit_code(api: APIClient, run: str, stop: Callable[[], Stop | None]) -> int | Stop:
-    """Wait for a command whose output has ended; return its exit code, or why it must end before.
+    """Wait for a command whose output has ended. Return its exit code, or why the command must end before.
 
     A command that closes its own streams may run on for long.
     """

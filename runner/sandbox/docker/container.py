@@ -48,7 +48,7 @@ EXCESS_MESSAGES = {
     "disk": "More than {0.disk_mb} MiB (sandbox.disk_mb, or the task's own), holes in files counted",
     "files": "More than {0.files} files (sandbox.files), or folders nested too deeply to count them",
 }
-"""Limit that a machine exceeds -> reason why it is not copied, and so not judged."""
+"""Limit that a machine exceeds -> reason why the machine is not copied, and so not judged."""
 HOST_FAULTS = ("no space left on device", "No such container")
 """Messages of the engine when the host's disk is full, or when somebody else removed the container. The agent is not to
 blame for these."""
@@ -75,7 +75,7 @@ class DockerSandbox:
         self._pid = 0
         self._files = Files(api, "")
         self._was_used = spec.image.reference.startswith(UNTRUSTED)
-        """Whether something that may be hostile ran in it."""
+        """Whether something that may be hostile has run in the container."""
         self._entrypoint_ended = False
         self._killed = False
         self._layer: disk_usage.Layer | None = None
@@ -283,7 +283,7 @@ class DockerSandbox:
             raise SpoiledMachine(f"The machine can no longer be used: {error}") from error
 
     def _written(self) -> disk_usage.Layer:
-        """Measure what the container has written; once only if it is dead."""
+        """Measure what the container has written. A dead container is measured only once."""
         if self._layer:
             return self._layer
         # Read this before measuring: a look that began in a living container may end after its death.

@@ -48,7 +48,8 @@ class Files:
     def __init__(self, api: APIClient, container: str) -> None:
         self._api, self._container = api, container
         self.are_still = False
-        """Whether nothing is alive that could change the files, and the engine can read the users."""
+        """Whether no process is alive that could change the files, and the engine can read the container's user
+        files."""
 
     def put(self, source: Path, target: str) -> None:
         """Unpack a tar file in a folder. Raises `NotFound` if the folder is missing."""
@@ -80,7 +81,7 @@ class Files:
         raise EngineError(f"The Docker Engine failed while reading {path} of a sandbox: {message[-1000:]}.")
 
     def make_room(self) -> None:
-        """Put directories where the verifier's are mounted, if anything else is at one of these places."""
+        """Replace anything else by a directory at the paths where the verifier's directories are mounted."""
         with tar_streams.Packer() as pack:
             if any(map(self._is_in_the_way, RESERVED)):
                 for path in RESERVED:
@@ -88,7 +89,7 @@ class Files:
             self.unpack(pack)
 
     def mend_users(self) -> None:
-        """Replace what the engine cannot read as its user files by empty files."""
+        """Replace user files that the engine cannot read by empty files."""
         with tar_streams.Packer() as pack:
             for path in filter(self._is_unreadable, USERS):
                 pack.file(path, "", "root")
@@ -122,7 +123,7 @@ class Files:
         return bool(found) and bool(found["mode"] & SPECIAL)
 
     def _is_in_the_way(self, path: str) -> bool:
-        """Return whether something other than a directory is there. A loop of links cannot even be inspected."""
+        """Return whether the path is something other than a directory. A loop of links cannot even be inspected."""
         try:
             found = self._stat(path)
         except APIError:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 SCRIPT = Path(__file__).parent / "scripts" / "pool.sh"
 SOURCE_SCRIPT = Path(__file__).parent / "scripts" / "source.sh"
 FETCHED = "fetched"
-"""Beginning of the names that the script gives the files; their number follows."""
+"""Beginning of the names that the script gives to the files. The number of the file follows."""
 
 
 def fetch_source(name: str, version: str, into: Path, say: Callable[[str], None]) -> None:
@@ -52,7 +52,7 @@ def fetch(path: str, digest: str, into: Path, say: Callable[[str], None]) -> Pat
 
 
 def fetch_all(files: Iterable[tuple[str, str]], into: Path, say: Callable[[str], None]) -> list[Path]:
-    """Fetch files, each a path and a digest, as `fetch` does, all in one container."""
+    """Fetch files, each given by a path and a digest, as `fetch` does, but all in one container."""
     wanted = list(files)
     if not wanted:
         return []

@@ -29,7 +29,7 @@ LOOK_SECONDS = 2.0
 LOOK_SHARE = 10
 """Pause after a slow look, as a multiple of its duration."""
 AGAIN_SECONDS = 0.5
-"""Pause before a failed count is repeated: a busy engine can be short of open files."""
+"""Pause before a failed count is repeated, in seconds. A busy engine can be short of open files."""
 
 
 class Layer(NamedTuple):

@@ -76,7 +76,7 @@ def connect(base_url: str | None = None) -> DockerClient:
 def call(
     api: APIClient, method: Literal["GET", "POST", "DELETE"], path: str, seconds: float, **params: int | str
 ) -> Response:
-    """Make one request with its own time limit; the client's methods all share one.
+    """Make one request with its own time limit. The client's own methods all share one time limit.
 
     Raises `APIError` for a refusal, as they do, and `RequestException` when there is no answer in time.
     """
@@ -84,7 +84,7 @@ def call(
 
 
 def url(api: APIClient, path: str) -> str:
-    """Return the address of a path of the engine's API."""
+    """Return the URL of a path of the engine's API."""
     return f"{api.base_url}/v{api.api_version}{path}"
 
 

@@ -12,7 +12,7 @@ from urllib3.exceptions import HTTPError
 from runner.errors import EngineError, ImageError
 
 ENGINE_FAULTS = (DockerException, RequestException, HTTPError)
-"""Exceptions of a call to the engine, or of a stream from it."""
+"""Exceptions that a call to the engine, or a stream from it, may raise."""
 NOT_FOUND = 404
 CONFLICT = 409
 """Status of the engine's answer when a container is not running."""

@@ -23,10 +23,10 @@ REACHED = "assay: the command of the entrypoint runs"
 COMMAND = ("sh", "-c", f"echo '{REACHED}'; sleep infinity")
 """Command that the ENTRYPOINT is given. Harbor's lacks the `echo`, which tells us that the ENTRYPOINT is ready."""
 READY_SECONDS = 5.0
-"""Longest wait for an ENTRYPOINT that neither runs its command nor ends: it may be a server itself."""
+"""Longest wait, in seconds, for an ENTRYPOINT that neither runs its command nor ends: it may be a server itself."""
 OUTPUT_BYTES = 1 << 16
 ERROR_CHARACTERS = 1000
-"""Characters of the ENTRYPOINT's output in an error."""
+"""Number of characters of the ENTRYPOINT's output in an error."""
 SILENCE_SECONDS = 60.0
 """Longest wait for further output, repeated until the output ends."""
 
@@ -36,7 +36,7 @@ class Entrypoint(NamedTuple):
 
     argv: tuple[str, ...]
     user: str
-    """User who runs it; empty means root."""
+    """User who runs the ENTRYPOINT; empty means root."""
     workdir: str
 
 

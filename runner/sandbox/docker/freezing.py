@@ -24,13 +24,13 @@ Answer = TypeVar("Answer")
 FREEZE_SECONDS = 60.0
 """Longest wait for one answer of the engine."""
 LATE_SECONDS = 20.0
-"""Longest time for which a refusal is taken for a late event's doing."""
+"""Longest time, in seconds, for which a refusal is attributed to a late event."""
 PAUSE_SECONDS = 0.01
-"""Time between two tries."""
+"""Pause between two tries, in seconds."""
 STALE = ("is paused", "is already paused", "is not paused", "cannot resume a running")
-"""Words of refusals that a late event may cause."""
+"""Words in the refusals that a late event may cause."""
 BUSY = "unable to freeze"
-"""Words of a refusal because the processes were too busy to be frozen, all at once, within the runtime's own time."""
+"""Words in a refusal because the processes were too busy to be all frozen at once within the runtime's time limit."""
 
 
 def freeze(api: APIClient, container: str) -> bool:
@@ -73,8 +73,7 @@ def thaw(api: APIClient, container: str) -> None:
 
 
 def despite_late_events(request: Callable[[], Answer]) -> Answer:
-    """Return the answer to a request to the engine, tried again while a late event or busy processes may be why it is
-    refused.
+    """Make a request to the engine, again while late events or busy processes may cause a refusal; return its answer.
 
     Raises `APIError` for any other refusal, and for the same one after 20 seconds.
     """

@@ -1,4 +1,4 @@
-"""Images of tasks: local, pulled or built; once for all who ask at the same time."""
+"""Images of tasks: local, pulled or built. Callers that ask for the same image at the same time share one attempt."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ NAME_LENGTH = 60
 BASE_ARGUMENT = "assay-base"
 """Value of a build argument that stands for this machine's base image."""
 PULL_SECONDS = 30.0
-"""Longest silence of a registry, after which the image counts as impossible to pull."""
+"""Longest silence of a registry, in seconds, after which the image counts as impossible to pull."""
 LOG_LINES = 40
-"""Lines of a failed build's output in its error."""
+"""Number of lines of a failed build's output in its error."""
 PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
-"""Build arguments that the engine predefines: they reach a build's commands and stay in no image."""
+"""Build arguments that the engine predefines: they reach a build's commands, but are not stored in the image."""
 
 
 class ImageConfig(NamedTuple):
@@ -247,7 +247,7 @@ def _buildable(environment: Environment) -> Path | None:
 
 @contextmanager
 def _pack(context: Path) -> Iterator[IO[bytes]]:
-    """Yield the build context as a tar, without what `.dockerignore` excludes."""
+    """Yield the build context as a tar, without the files that `.dockerignore` excludes."""
     ignore = context / ".dockerignore"
     lines = ignore.read_text().splitlines() if ignore.is_file() else []
     exclude = [line.strip() for line in lines if line.strip() and not line.startswith("#")]

@@ -21,7 +21,7 @@ from runner.sandbox.tar_streams import numeric
 AGENT_DIR_OPTIONS = "size=512m,mode=1777,nosuid,nodev"
 """Options of the agent's tmpfs. Its content counts as the container's memory."""
 NO_TASK_NEEDS = ("AUDIT_WRITE", "MKNOD", "NET_RAW", "SETFCAP")
-"""Capabilities that root loses of the engine's default ones. Package managers, `su` and servers work without them."""
+"""Default capabilities of the engine that root loses. Package managers, `su` and servers work without them."""
 
 HOSTNAME = "sandbox"
 """Host name of every container: a command must not be able to tell which one it is in."""
@@ -82,7 +82,7 @@ def arguments(api: APIClient, spec: SandboxSpec, limits: Limits, home: ImageConf
 
 
 def unique_name(readable: str) -> str:
-    """Return a name for a container that no other one has."""
+    """Return a name for a container that no other container has."""
     return f"assay-{re.sub(r'[^a-zA-Z0-9_.-]', '-', readable)[:60]}-{secrets.token_hex(4)}"
 
 

@@ -1,4 +1,4 @@
-"""Whether containers are alive."""
+"""Find out whether containers are alive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Removal of what stays between runs: bundles, the base image, and task images built here."""
+"""Remove what remains between runs: bundles, the base image, and task images built here."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from runner.sandbox.docker.images import REPOSITORY
 from runner.sandbox.docker.reaper import OWNER_PID
 
 ROLE = "assay.role"
-"""Label of everything that stays between runs (bundle, base, build, rerun). Images of tasks and those that agents'
+"""Label of everything that remains between runs (bundle, base, build, rerun). Images of tasks and those that agents'
 builds pulled lack it; their repositories identify them."""
 
 
 def purge(
     label: str = ROLE, tasks: str = REPOSITORY, pulled: str = PULLED, owned: str = OWNER_PID
 ) -> tuple[int, int]:
-    """Remove what stays between runs; return the numbers of removed containers and images.
+    """Remove what remains between runs; return the numbers of removed containers and images.
 
     These are containers, networks and images with the label `label`, images of the repository `tasks`, and images of
     the repository `pulled` with all their other names. Raises `ConfigError` while anything labelled `owned` exists,

@@ -1,4 +1,4 @@
-"""Owners of containers: their labels, whether they are alive, and the removal of what dead ones left.
+"""Owners of containers: their labels, the test whether they are alive, and the removal of what dead owners left.
 
 A killed process cleans nothing up, and its pid may later belong to another process. So everything of ours names its
 owner by node, pid and start time. It also carries a lease for other nodes, which cannot see the pid.
@@ -29,15 +29,15 @@ NODE = "assay.node"
 LEASE = "assay.lease"
 """Unix time after which other nodes treat the owner as dead."""
 LEASE_SECONDS = 24 * 3600
-"""Length of a lease. Sandboxes live shorter, unless a budget has no wall limit."""
+"""Length of a lease. Sandboxes do not live that long, unless a budget has no limit on wall time."""
 LIST_SECONDS = 60.0
 """Longest wait for the engine to list containers or images, or to remove an image."""
 AT_ONCE = 4
-"""Containers removed at a time, so that one that the engine cannot remove does not hold up the others."""
+"""Number of containers removed at a time, so that one that cannot be removed does not hold up the others."""
 RELEASE_SECONDS = 5.0
 """Longest wait for one container when an ending process removes its own."""
 RELEASES = 2
-"""Times that an ending process looks for its containers: a thread of it may just be starting one."""
+"""Number of times that an ending process looks for its containers: one of its threads may just be starting one."""
 
 
 def owner_labels() -> dict[str, str]:
@@ -51,10 +51,10 @@ def owner_labels() -> dict[str, str]:
 
 
 def is_abandoned(labels: Mapping[str, str]) -> bool:
-    """Return whether nobody owns what carries these labels.
+    """Return whether an object with these labels has no living owner.
 
     That is so if the owner is gone from this node, if another node's lease has expired, or if the labels are malformed:
-    a Dockerfile may set any.
+    a Dockerfile may set any labels.
     """
     try:
         pid, lease = int(labels[OWNER_PID]), int(labels[LEASE])
@@ -105,7 +105,7 @@ def _containers(api: APIClient) -> list[dict[str, Any]]:
 
 
 def _owned(api: APIClient, path: str, **params: int) -> list[dict[str, Any]]:
-    """Return the engine's list of what carries an owner's labels."""
+    """Return the engine's list of objects with an owner's labels."""
     filters = json.dumps({"label": [OWNER_PID]})
     found: list[dict[str, Any]] = call(api, "GET", path, LIST_SECONDS, filters=filters, **params).json()
     return found

@@ -30,7 +30,7 @@ REMOVE_SECONDS = 60.0
 PING_SECONDS = 10.0
 """Longest wait for a sign of life of the engine."""
 HELPER_SECONDS = 60
-"""Longest run of a helper container."""
+"""Time limit of a helper container, in seconds."""
 PAUSE_SECONDS = 0.5
 """Pause between two attempts to remove a container."""
 GROUPS = Path("/sys/fs/cgroup")

@@ -340,7 +340,7 @@ def test_a_library_that_is_missing_is_an_error(tmp_path: Path, client: Callable[
     with pytest.raises(ConfigError, match=r"b\.example/plain cannot be vendored: .*b\.example/plain"):
         vendor([deb(tmp_path, "golang-a-dev", LIBRARIES)], "", source, client("go"))
     (tmp_path / "odd.deb").write_bytes(b"!<arch>\nodd")
-    with pytest.raises(ConfigError, match=r"odd\.deb is no Debian package"):
+    with pytest.raises(ConfigError, match=r"odd\.deb is not a Debian package"):
         vendor([tmp_path / "odd.deb"], "", source, client("go"))
 
 

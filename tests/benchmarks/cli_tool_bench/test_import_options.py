@@ -101,7 +101,7 @@ def test_cases_that_cannot_be_run_are_refused_or_left_out() -> None:
 
 
 def test_a_prompt_without_a_name_needs_one() -> None:
-    with pytest.raises(TaskError, match=r"does not give its CLI Tool Name: say it with job\.names"):
+    with pytest.raises(TaskError, match=r"does not give its CLI Tool Name: set it with job\.names"):
         find_tool(THOUGHTS, None)
     assert (find_tool(THOUGHTS, "tally"), find_tool(authors.PROMPT, None)) == ("tally", "tally")
 
@@ -259,7 +259,7 @@ def test_each_error_names_the_option_that_is_its_way_out(results: dict[str, Any]
         "swallowed": "class LOG: 2 cases instead of 3. job.short_classes=keep",
         "nul": "NUL byte cannot be given to a shell. job.bad_cases=drop",
         "outside": "is not a path below /test_data. job.bad_cases=drop",
-        "thinking": "does not give its CLI Tool Name: say it with job.names",
+        "thinking": "does not give its CLI Tool Name: set it with job.names",
         "yaml": "'yaml' may come with a package: name it in job.packages=",
         "python-needs": "cannot be installed",
         "node-needs": "job.vendor=true makes what it requires a part of it",

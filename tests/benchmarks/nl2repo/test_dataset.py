@@ -147,7 +147,7 @@ def test_a_folder_that_holds_the_library_too_is_not_taken_from_upstream(tmp_path
 def test_without_a_source_or_a_truth_nothing_can_be_judged(tmp_path: Path) -> None:
     folder = make_folder(tmp_path / "tasks")
     dataset = suite_dataset(tmp_path / "tasks", tmp_path / "cache")
-    assert "Nobody says where its hidden tests are" in str(only(dataset).refused)
+    assert "It is not known where its hidden tests are" in str(only(dataset).refused)
     add_upstream(folder)
     assert str(only(dataset).refused).startswith("Nobody has checked that upstream passes its own tests here")
     with_truth(dataset, folder)

@@ -1,6 +1,4 @@
-"""Candidates and their static filters (section 2.1.1). A criterion for which there is no information counts as not
-checked, never as passed.
-"""
+"""Candidates and their static filters (section 2.1.1). A criterion that cannot be checked does not count as passed."""
 
 from __future__ import annotations
 
@@ -90,10 +88,10 @@ class Filters(Record):
             said = "has no CLI keyword" if candidate.description else "is missing"
             raise rejected("candidate", f"keywords: the description {said}.")
         if self.license and not candidate.license:
-            raise rejected("candidate", "license: none is said.")
+            raise rejected("candidate", "license: none is given.")
         wanted = self.build_files.get(LANGUAGES[candidate.source], ())
         if wanted and not {*wanted} & {*candidate.build_files}:
-            raise rejected("candidate", f"build_files: none of {', '.join(wanted)} is said to exist.")
+            raise rejected("candidate", f"build_files: none of {', '.join(wanted)} is known to exist.")
 
 
 def read_candidates(table: Path) -> list[Candidate]:
@@ -112,7 +110,7 @@ def read_candidates(table: Path) -> list[Candidate]:
         except ValidationError as error:
             raise ConfigError(f"job.candidates: row {number} of {table}: {first_fault(error)}.") from error
     if twice := [name for name, count in Counter(one.name for one in found).items() if count > 1]:
-        raise ConfigError(f"job.candidates: {twice[0]} stands in {table} twice.")
+        raise ConfigError(f"job.candidates: {twice[0]} is listed twice in {table}.")
     return found
 
 
@@ -127,7 +125,7 @@ def _said(row: Any) -> Any:
 
 def _more(value: float | None, bound: float, name: str) -> None:
     if value is None:
-        raise rejected("candidate", f"{name}: not said, and more than {bound:g} is needed.")
+        raise rejected("candidate", f"{name}: unknown, and more than {bound:g} is needed.")
     if not value > bound:
         raise rejected("candidate", f"{name}: {value:g}, and more than {bound:g} is needed.")
 

@@ -1,5 +1,4 @@
-"""Turn a checkout, which is a folder with a project, into the reference of a task. See `sources.checkout_files` for
-what is taken.
+"""Turn a checkout, a folder with a project, into a task's reference (`sources.checkout_files` chooses its files).
 
 The project's own files become part of the task, so that the folder is no longer needed. Steps depend only on the
 content of these files, neither on the folder's location nor on git.
@@ -59,7 +58,7 @@ def look_up(recipe: Recipe, packed: Path, client: Callable[[str], Path], steps: 
     if not (found.license or recipe.license):
         raise rejected(
             "candidate",
-            "license: the checkout does not say its licence. Add `license` to the recipe, as an SPDX identifier.",
+            "license: the checkout does not state its licence. Add `license` to the recipe, as an SPDX identifier.",
         )
     return found
 

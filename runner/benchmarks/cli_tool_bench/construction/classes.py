@@ -132,9 +132,7 @@ def _wanted(root: Command) -> Iterator[_Wanted]:
 
 
 def _name(*words: str) -> str:
-    """Return a class's name made of these words: in upper case, with `_` for all but letters and digits, and cut if too
-    long.
-    """
+    """Return a class's name made of words: upper case, `_` for all but letters and digits, cut if it is too long."""
     parts = [re.sub(r"[^A-Z0-9]", "_", word.lstrip("-").upper()) for word in words]
     name = "_".join(
         part if part.strip("_") else _spelled(word) for part, word in zip(parts, words, strict=True)
@@ -163,9 +161,7 @@ def _owners(command: Command, constraint: Constraint) -> tuple[Parameter, ...]:
 
 
 def _completed(wanted: _Wanted, exclude: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
-    """Return the reason why a class is left out, empty if it is not, and the names of all parameters of a valid
-    call.
-    """
+    """Return why a class is left out (empty if it is not), and the names of all parameters of a valid call."""
     command = wanted.command
     chosen = {parameter.name: parameter for parameter in wanted.exercised}
     chosen |= {parameter.name: parameter for parameter in command.parameters if parameter.required}

@@ -12,10 +12,10 @@ from runner.records.cases import Case
 
 
 def uncovered(cases: Iterable[Case], schema: Schema, classes: Sequence[CommandClass]) -> dict[str, list[str]]:
-    """Return hand-written class -> the options and subcommands in its positive cases that no derived class exercises.
-    Classes that are fully covered are absent.
+    """Return hand-written class -> uncovered words of its positive cases. Classes that are fully covered are absent.
 
-    A subcommand is covered by any class of it, an option by a class of the same command that exercises it.
+    A subcommand is covered by any derived class of it, an option by a derived class of the same command that exercises
+    the option.
     """
     exercised = {(one.words[1:], name) for one in classes for name in one.exercised}
     commands = {one.words[1:] for one in classes}

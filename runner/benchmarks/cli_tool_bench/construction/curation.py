@@ -1,6 +1,4 @@
-"""Curate candidates: take each through the construction as far as possible, then choose a balanced set (section
-2.1).
-"""
+"""Curate candidates: construct each as far as possible, then choose a balanced set of tasks (section 2.1)."""
 
 from __future__ import annotations
 
@@ -60,7 +58,7 @@ class Curation:
             self.filters.check(found)
             if found.category is None:  # before anything is installed
                 raise rejected(
-                    "candidate", "category: none is said; fill in the column with one of the nine domains."
+                    "candidate", "category: none is given; fill in the column with one of the nine domains."
                 )
             reached = "metadata"
             command = self._entry(found)
@@ -79,7 +77,7 @@ class Curation:
     def _completed(self, candidate: Candidate) -> Candidate:
         """Return the candidate with the registry's values wherever the table has none."""
         if not candidate.version:
-            raise rejected("candidate", "version: none is said.")
+            raise rejected("candidate", "version: none is given.")
         package = self._package(candidate)
         language = LANGUAGES[candidate.source]
         said = {

@@ -66,8 +66,10 @@ class Generators:
         self._sandboxes, self._seed, self._stack = sandboxes, seed, ExitStack()
 
     def draw(self, tool: str, name: str, source: str, shared: Mapping[str, str]) -> Draws:
-        """Return the cases of a class's generator, which must be the same in two runs. `shared` is name -> text of the
-        files that it may import. Raises `ValueError` with the generator's messages if it fails, and `EngineError`.
+        """Return the cases of a class's generator, which must be the same in two runs.
+
+        `shared` is name -> text of the files that the generator may import. Raises `ValueError` with the generator's
+        messages if it fails, and `EngineError`.
         """
         command = _COMMAND.format(tool=tool, seed=f"{self._seed}/{name}", count=DRAWS)
         case = Case(

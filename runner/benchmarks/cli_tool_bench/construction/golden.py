@@ -184,7 +184,7 @@ def _chosen(
 
 
 def _example(kept: Sequence[tuple[GoldenCase, CaseResult]]) -> tuple[GoldenCase, CaseResult] | None:
-    """Return a common case that succeeds and is of medium length; prefer one that can be shown in full."""
+    """Return a common case that succeeds, at the first quartile of length; one that can be shown in full, if any."""
     good = [one for one in kept if one[0].exit_code == 0 and one[0].dimension == "common"]
     whole = [one for one in good if all(_is_whole(change) for change in one[1].changes)]
     by_size = sorted(whole or good, key=lambda one: len(one[0].case.model_dump_json()) + len(one[1].stdout))

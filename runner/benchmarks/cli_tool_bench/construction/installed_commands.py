@@ -1,7 +1,8 @@
 """Install a published package by its standard command and see which executables it adds (section 2.1.2).
 
-This happens in a sandbox that reaches the package index alone, through the logged proxy: a package may run code as it
-is installed. A Go module is compiled from its source instead, and adds what its main packages are called.
+This happens in a sandbox that reaches nothing but the package index, through the logged proxy, because a package may
+run code during its installation. A Go module is compiled from its source instead, and adds commands named after its
+main packages.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class Entry(Record):
 
     command: str
     added: tuple[str, ...]
-    """Every executable that the installation added, sorted."""
+    """Names of all executables that the installation added, sorted."""
     egress: tuple[EgressAttempt, ...] = ()
     """Attempts of the installation to use a network."""
 
@@ -51,14 +52,12 @@ class Entry(Record):
 def find_entry(
     package: Package, dataset: CliToolBench, sandboxes: SandboxProvider, say: Say, command: str = ""
 ) -> Entry:
-    """Return the command that belongs to a package, and that prints its usage for `--help`; `command` overrides it.
+    """Return a package's own command, which must print its usage for `--help`; `command` overrides the choice.
 
     Raises `RejectedError` if the package cannot be installed or no command fits, `ConfigError`, and `EngineError`.
     """
     if not package.commands:
-        reason = (
-            f"no command: {package.package} {package.version} declares none, so it is no command-line tool."
-        )
+        reason = f"no command: {package.package} {package.version} declares none, so it is not a command-line tool."
         raise rejected("entry", f"{reason} If one of its modules is a command, name it (entry=).")
     if package.source not in INSTALL:
         return Entry(
@@ -83,7 +82,7 @@ def find_entry(
 def _chosen(package: Package, added: Collection[str], wanted: str) -> str:
     """Return the wanted command, or the one that matches the package's name.
 
-    Only the package's own commands count: what else was added belongs to packages that it requires. Raises
+    Only the package's own commands count: other added commands belong to packages that it requires. Raises
     `RejectedError`.
     """
     own = sorted({*added} & {*package.commands})
@@ -96,7 +95,7 @@ def _chosen(package: Package, added: Collection[str], wanted: str) -> str:
 
 
 def _repository(package: str) -> str:
-    """Return the last part of a package's path that is a name; that of a Go module may be its version, `v2`."""
+    """Return the last part of a package's path that is a name. The last part of a Go module's path may be a version."""
     *_, owner, name = ["", *package.split("/")]
     return owner if owner and re.fullmatch(r"v[0-9]+", name) else name
 
@@ -118,7 +117,7 @@ def _task(package: Package, dataset: CliToolBench, say: Say) -> Task:
 
 
 def _commands(image: Image, sandboxes: SandboxProvider, dataset: CliToolBench) -> set[str]:
-    """Return the names in all folders on an image's PATH. An installation may forge them, and only harms itself."""
+    """Return the names in all folders on an image's PATH. An installation that forges them only harms itself."""
     with sandboxes.cases(CaseSide(name="entry", image=image, limits=dataset.verifier.limits)) as box:
         return {*box.run(Case(command_class="ENTRY", command=_LIST)).stdout.split("\n")} - {""}
 

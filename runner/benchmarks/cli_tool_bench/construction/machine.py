@@ -1,8 +1,8 @@
-"""The reference of a task that is being made: installed once, and run on clean machines like any reference.
+"""The reference of a task under construction, installed once and run on clean machines like any reference.
 
-A draft of the task lies in the work folder, so that everything that a finished task goes through is used here: the
-dataset reads it, fetches the reference and installs it, and the verifier keeps the reference's results. A finished
-task's first trial therefore finds them.
+The work folder holds a draft of the task, so that the draft is treated exactly like a finished task: the dataset reads
+it, fetches the reference and installs it, and the verifier stores the reference's results. The first trial of the
+finished task finds these results.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class ReferenceMachine:
-    """Runs commands of one reference. A context manager; nothing starts before it is needed."""
+    """Runs commands of one reference. A context manager that starts nothing before it is needed."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class ReferenceMachine:
 
     @property
     def identity(self) -> list[str]:
-        """What can change the behaviour of the reference, for the keys of steps."""
+        """Everything that can change the behaviour of the reference, for the keys of steps."""
         return [identity(self._reference, self._recipe.tool), self.task.environment.digest]
 
     @cached_property
@@ -98,16 +98,16 @@ class ReferenceMachine:
         return self._box.run(Case(command_class="DRAFT", command=command))
 
     def look_up(self, cases: Sequence[Case]) -> ReferenceRun:
-        """Return the results of two looks at each case, which are stored for later trials. Raises `EngineError`."""
+        """Return the results of two runs of each case, which are stored for later trials. Raises `EngineError`."""
         verifier = self._dataset.verifier
         return verifier.references(self.task, self._sandboxes, partial(_run_all, self._box)).find(cases, None)
 
     def run_elsewhere(self, cases: Sequence[Case]) -> list[CaseResult]:
-        """Run cases a day later, on a machine of another name. Raises `EngineError`."""
+        """Run cases with the clock a day ahead, on a machine with another name. Raises `EngineError`."""
         return _run_all(self._elsewhere, cases)
 
     def run_without(self, cases: Sequence[Case]) -> list[CaseResult]:
-        """Run cases on the machine of an empty workspace, which has no such command. Raises `EngineError`."""
+        """Run cases on a machine without the tool: that of an empty workspace. Raises `EngineError`."""
         return _run_all(self._bare, cases)
 
     def __enter__(self) -> Self:

@@ -13,9 +13,9 @@ REVIEWS = "reviews.csv"
 COLUMNS = ("reviewer", "entry_right", "commands_run")
 """Columns of the file: a name, and `yes` or `no` for each of the two questions of section 2.1.3."""
 REVIEWERS = 2
-"""Distinct people who must say yes to both."""
+"""Number of distinct people who must answer both questions with yes."""
 UNREVIEWED = "unreviewed"
-"""Flag of a task that too few people have confirmed, on the record of each of its trials."""
+"""Flag of a task that too few people have confirmed; it is on the record of each of the task's trials."""
 
 
 class Made(Record):

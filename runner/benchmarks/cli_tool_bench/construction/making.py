@@ -64,9 +64,9 @@ if TYPE_CHECKING:
 
 
 FEWEST_WORDS, MOST_WORDS = 40, 600
-"""Words of a prompt's context."""
+"""Fewest and most words of a prompt's context."""
 AGENT_SECONDS = 3600.0
-"""Limit on a rollout in a task that is made here."""
+"""Time limit of a rollout in the tasks that are made here."""
 
 
 class MadeTask(Record):
@@ -80,7 +80,7 @@ class MadeTask(Record):
 
 
 class Description(Record):
-    """The tool as its help describes it, and as a model or a person completed that."""
+    """A description of the tool: its help pages, and the schema and classes that a model or a person completed."""
 
     pages: dict[str, str]
     """Command line -> help page, scrubbed."""
@@ -102,7 +102,7 @@ class Workshop:
     seed: int
     say: Say
     covers: Path | None = None
-    """Folder of hand-written tasks of the same names, whose classes are to be covered."""
+    """Folder of hand-written tasks with the same names, whose classes are to be covered."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class Making:
     answers: Answers
     steps: Steps
     work: Path
-    """Folder for what can be made again. The packed files of a checkout lie there already."""
+    """Folder for files that can be made again. It already holds the packed files of a checkout."""
     shop: Workshop
 
     def run(self) -> MadeTask:
@@ -190,7 +190,7 @@ class Making:
         return HelpTree(tool=tool, pages=(HelpPage(path=(), text=text, how="--help", cut=cut),))
 
     def _schema(self, tree: HelpTree, package: Package, pages: dict[str, str], brand: Brand) -> Schema:
-        """Return the schema: a person's as it is, or a model's joined with what can be read without one."""
+        """Return the schema: a person's as it is, or a model's merged with the schema that is read without a model."""
         question = schema_question(brand.scrub(package.readme), pages)
         read = read_pages(tree).schema_read
 
@@ -213,7 +213,7 @@ class Making:
         package: Package,
         brand: Brand,
     ) -> GoldenClass:
-        """Draw the cases of a class and look at them, until they serve. Raises `RejectedError`."""
+        """Draw cases of a class and run them until enough of them are usable. Raises `RejectedError`."""
         found: list[GoldenClass] = []
         shared = self.answers.shared()
 
@@ -245,7 +245,7 @@ class Making:
         source: Reference,
         brand: Brand,
     ) -> MadeTask:
-        """Write the task's folder once the finished task is accepted. Raises `RejectedError`."""
+        """Write the task's folder, once the finished task has been accepted. Raises `RejectedError`."""
         recipe = self.recipe
         text = prompt.compose(recipe.tool, recipe.language, brand.scrub(context), described.pages, classes)
         if shown := brand.find(text):
@@ -299,7 +299,7 @@ class Making:
     def _note(
         self, into: Path, described: Description, classes: list[GoldenClass], context: str, brand: Brand
     ) -> None:
-        """Write what people may want to see of the construction beside the answers."""
+        """Write the files about the construction that people may want to see, beside the answers."""
         unrolled, found = described.unrolled, described.checked
         report: dict[str, Any] = {
             "classes": {one.name: {"cases": len(one.cases), "not kept": one.dropped} for one in classes},

@@ -38,7 +38,7 @@ class ConstructionModel:
     def __init__(
         self, gateway: Gateway, model: Model, tool: str, ledgers: Path, usd: float, record: Path | None = None
     ) -> None:
-        """`ledgers`: folder of the calls; `usd`: most that this tool may cost; `record`: folder of a new cassette."""
+        """`ledgers`: folder of the calls; `usd`: limit on the tool's cost; `record`: folder of a new cassette."""
         self._gateway, self._model, self._tool = gateway, model, tool
         self._ledgers, self._usd, self._record = ledgers, usd, record
         self.cost_usd: float | None = 0.0
@@ -46,7 +46,7 @@ class ConstructionModel:
 
     @cached_property
     def name(self) -> str:
-        """Identity of the model, of a recorded one as well; a scripted one says that it is no language model."""
+        """Identity of the model, also of a recorded one; a scripted model's says that it is not a language model."""
         found = self._recorded() if self._model.backend == "cassette" else self._model.id
         return f"{found} (no language model)" if found.startswith("scripted/") else found
 

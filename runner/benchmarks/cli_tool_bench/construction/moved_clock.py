@@ -1,4 +1,4 @@
-"""A machine on which it is tomorrow: the third look at a reference, which finds what depends on the date.
+"""A machine whose clock is a day ahead, for the third run of a reference, which finds results that depend on the date.
 
 Python and Node.js ask the C library for the time, so a library of Debian's that is loaded before it can answer
 (libfaketime). Go asks the kernel, so a Go tool is compiled again with a `time.Now` that is a day ahead. Neither the
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 HOSTNAME = "elsewhere"
 AHEAD_SECONDS = 90_061
-"""A day, an hour, a minute and a second: every field of a printed time differs."""
+"""Seconds by which the clock is ahead: a day, an hour, a minute and a second, so every printed field differs."""
 LIBRARY = "pool/main/f/faketime/libfaketime_0.9.10+2024-06-05+gba9ed5b2-0.6_amd64.deb"
 LIBRARY_DIGEST = "sha256:4ecb98d7f6149e4c297a5946c4fa231a1b794d203053962e295dd3a18a47f269"
 PLACE = "/opt/moved-clock"
@@ -34,7 +34,7 @@ _PRELOADED = {
     "FAKETIME_NO_CACHE": "1",
 }
 ENV: dict[Language, dict[str, str]] = {"python": _PRELOADED, "javascript": _PRELOADED, "go": {}}
-"""Environment of commands on such a machine."""
+"""Language -> environment of commands on such a machine."""
 _UNPACK = (
     f"mkdir -p {PLACE} && dpkg-deb --fsys-tarfile /moved-clock/library.deb"
     f" | tar -x -C {PLACE} --wildcards --strip-components=5 '*/libfaketime.so.1'"

@@ -39,7 +39,7 @@ LONGEST_PART = 4_000
 def compose(
     tool: str, language: Language, context: str, pages: Mapping[str, str], classes: Sequence[GoldenClass]
 ) -> str:
-    """Return the prompt. `pages`: command line -> help page, scrubbed; `context`: scrubbed."""
+    """Return the prompt. `pages` is command line -> help page. `pages` and `context` are scrubbed already."""
     return TEMPLATE.format(
         tool=tool,
         language=WRITTEN_IN[language],

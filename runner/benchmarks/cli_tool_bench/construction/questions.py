@@ -11,7 +11,7 @@ from runner.benchmarks.cli_tool_bench.construction.fences import RULE, enclosed,
 
 LONGEST_README = 20_000
 LONGEST_HELP = 60_000
-"""Longest README, and help of all levels, that a model sees, in characters."""
+"""Longest README, and longest help of all levels together, that a model sees, in characters."""
 SCHEMA = """\
 You describe the interface of a command-line tool from its README and the help of all its levels.
 {fenced}
@@ -79,7 +79,7 @@ def context_question(tool: str, readme: str, pages: Mapping[str, str]) -> Questi
 def generator_question(tool: str, wanted: CommandClass, readme: str, pages: Mapping[str, str]) -> Question:
     """Return the question for the generator of a class (section 2.2.2).
 
-    The words of a class are names of commands and options. Its description is a stranger's text.
+    The words of a class are names of commands and options. Its description is an untrusted text.
     """
     texts = {"about": wanted.description, **_texts(readme, pages)}
     token = token_of(**texts)
@@ -99,6 +99,6 @@ def generator_question(tool: str, wanted: CommandClass, readme: str, pages: Mapp
 
 
 def _texts(readme: str, pages: Mapping[str, str]) -> dict[str, str]:
-    """Return README and help as a model sees them."""
+    """Return README and help, by name and in the form that a model sees."""
     joined = "\n\n".join(f"$ {command}\n{page.rstrip()}" for command, page in pages.items())
     return {"readme": readme[:LONGEST_README], "help": joined[:LONGEST_HELP]}

@@ -14,7 +14,7 @@ from runner.records import Record
 from runner.records.base import first_fault
 
 FOLDER = "making"
-"""Folder beside a task's files with everything from which they were made."""
+"""Folder in a task's folder that holds everything from which the task was made."""
 FILE = "tool.yaml"
 Domain = Literal[
     "Web Development",
@@ -43,38 +43,38 @@ class Recipe(Record):
     """A published tool, and what people decide about the task to be made of it."""
 
     tool: str = Field(pattern=r"^[a-z][a-z0-9-]{1,30}$")
-    """New name of the command, in the prompt, the cases and the reference alike."""
+    """New name of the command; the prompt, the cases and the reference all use it."""
     source: Literal["pypi", "npm", "debian", "go", "checkout"]
-    """Registry, or a checkout: a folder with a project. debian: a source package that is a Go module."""
+    """Registry of the tool. checkout: a folder with a project. debian: a source package that is a Go module."""
     package: str = ""
-    """Name at the registry; a checkout says its own."""
+    """Name at the registry; empty for a checkout, which declares its own name."""
     version: str = ""
-    """Exact version; empty: as the checkout says it."""
+    """Exact version; if empty, the version that the checkout declares."""
     folder: str = ""
-    """checkout: its folder, absolute or relative to the folder of this file; empty: the files that lie in the finished
-    task (`references.CHECKOUT`), so that it can be made again where the folder is not."""
+    """checkout: its folder, absolute or relative to the folder of this file. If empty, the files in the finished task
+    are used (`references.CHECKOUT`), so that the task can be made again without the folder."""
     written_in: Language | None = None
-    """checkout: its language, where it has build files of several."""
+    """checkout: its language, if it has build files of several languages."""
     command: str = ""
-    """Published name of the command; empty: the one that matches the package's name (section 2.1.2)."""
+    """Published name of the command; if empty, the command that matches the package's name (section 2.1.2)."""
     entry: str = ""
-    """What the command starts, as `Reference.entry` has it; empty: as the package declares it."""
+    """Entry point of the command, in the form of `Reference.entry`; if empty, the one that the package declares."""
     help: str = ""
-    """Arguments that print the help. Its page then counts whatever the exit code, and subcommands are not asked; empty:
-    `--help`, `-h` and `help`, which must succeed."""
+    """Arguments that print the help. The page then counts whatever the exit code, and subcommands are not asked. If
+    empty, `--help`, `-h` and `help` are tried, which must succeed."""
     license: str = ""
-    """SPDX identifier; empty: as the package declares it."""
+    """SPDX identifier; if empty, the one that the package declares."""
     category: Domain
     brand: tuple[str, ...] = ()
-    """Words to scrub beside those that the registry gives: names of the project, its owner and its authors."""
+    """Words to scrub besides those that the registry gives: names of the project, its owner and its authors."""
     renamed: tuple[str, ...] = ()
     """Files of the reference in which the published names are replaced by `tool`."""
     cap: int = Field(default=20, ge=1)
-    """Most command classes; further ones are dropped and named."""
+    """Largest number of command classes; further ones are dropped and named."""
     exclude: dict[str, str] = {}
     """Parameter -> the reason why it has no class, for example because it opens a browser."""
     requires_note: str = ""
-    """Remark on dependencies, for people."""
+    """Remark on dependencies, for readers of the task."""
 
     @model_validator(mode="after")
     def _is_renamed(self) -> Recipe:
@@ -92,12 +92,12 @@ class Recipe(Record):
             if self.folder or self.written_in:
                 raise ValueError("folder, written_in: these are for `source: checkout`")
         elif self.package:
-            raise ValueError("package: a checkout says its name itself; name its `folder` instead")
+            raise ValueError("package: a checkout declares its own name; give its `folder` instead")
         return self
 
     @property
     def language(self) -> Language:
-        """Language in which the task is to be solved; that of a checkout is known once it is taken."""
+        """Language in which the task is to be solved. For a checkout it is known once the checkout has been packed."""
         return self.written_in or LANGUAGES[self.source]
 
 

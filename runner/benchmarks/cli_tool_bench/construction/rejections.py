@@ -1,4 +1,4 @@
-"""Why a tool becomes no task: the step of the construction that refuses it, and the reason."""
+"""Rejections of tools: the step of the construction that rejects a tool, and the reason."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Step = Literal["candidate", "entry", "schema", "classes", "generator", "golden",
 
 
 class Rejection(Record):
-    """A tool, or a part of it, that a step refuses."""
+    """The rejection of a tool, or of a part of a tool, by a step."""
 
     step: Step
     reason: str = Field(min_length=1, max_length=2_000)
-    """One sentence that says what is wrong and, where there is something, what to do. Funnels count by its beginning up
-    to a colon."""
+    """One sentence that says what is wrong and, if anything can be done, what to do. Funnels count rejections by the
+    part of it before the first colon."""
 
 
 class RejectedError(TaskError):
@@ -39,7 +39,7 @@ def rejected(step: Step, reason: str) -> RejectedError:
 
 @contextmanager
 def breaking(step: Step) -> Iterator[None]:
-    """Reject the tool that breaks its own machine in this block, or cannot be installed or judged there."""
+    """Reject the tool if, within this block, it breaks its own machine or cannot be installed or judged."""
     try:
         yield
     except (SpoiledMachine, ProgramError, VerifierError) as error:

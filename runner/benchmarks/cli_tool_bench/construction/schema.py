@@ -19,21 +19,21 @@ from runner.records import Record
 from runner.records.base import first_fault
 
 DEPTH = 4
-"""Most levels of subcommands below the tool itself."""
+"""Largest number of levels of subcommands below the tool itself."""
 NODES = 64
-"""Most commands of a tool, itself included."""
+"""Largest number of commands of a tool, the tool itself included."""
 PARAMETERS = 256
-"""Most parameters of one command."""
+"""Largest number of parameters of one command."""
 CHOICES = 64
 GROUP = 32
-"""Most parameters of a constraint."""
+"""Largest number of parameters of a constraint."""
 LONGEST_NAME = 80
 LONGEST_CHOICE = 100
 LONGEST_ANSWER = 1 << 20
 """Longest answer of a model that is read, in characters."""
 OPTION_NAME = re.compile(r"--?[^\W_][\w?@#%$!.:+-]*|-[?@#%$!+]")
 _LEVELS = 2 * DEPTH + 8
-"""Levels of JSON that are looked at: two for each level of commands, and some for what is within one."""
+"""Levels of JSON that are read: two for each level of commands, and some for the content of a command."""
 COMMAND_NAME = re.compile(r"[^\W_][\w.:+@-]*")
 
 ParameterKind = Literal["flag", "option", "argument"]
@@ -89,7 +89,7 @@ class Parameter(Record):
 
     @property
     def name(self) -> str:
-        """Longest name, and of equally long ones the first."""
+        """The longest of the names; among equally long ones, the first."""
         return max(self.names, key=len)
 
 
@@ -140,7 +140,7 @@ class Command(Record):
 
 
 class Schema(Record):
-    """All commands of a tool, and who wrote them down."""
+    """All commands of a tool, and the author of this description."""
 
     written_by: Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_one_line)]
     """`by hand`, `help pages`, or the name of a model."""
@@ -156,13 +156,13 @@ class Schema(Record):
         return self
 
     def to_json(self) -> str:
-        """Return the text of `schema.json`, without what equals its default."""
+        """Return the text of `schema.json`, without fields that have their default."""
         fields = self.model_dump(mode="json", exclude_defaults=True)
         return json.dumps(fields, indent=1, ensure_ascii=False) + "\n"
 
 
 def walk(command: Command) -> Iterator[tuple[Path, Command]]:
-    """Yield the command and all below it with their paths, each before its subcommands."""
+    """Yield the command and all commands below it with their paths, each before its subcommands."""
     waiting: list[tuple[Path, Command]] = [((), command)]
     while waiting:
         path, node = waiting.pop()
@@ -173,7 +173,7 @@ def walk(command: Command) -> Iterator[tuple[Path, Command]]:
 def read_schema(text: str, written_by: str | None = None) -> Schema:
     """Return the schema in a model's answer: JSON alone, or in one fenced block.
 
-    `written_by` replaces what the answer says of its author. Raises `ValueError` with the first fault as a sentence.
+    `written_by` replaces the author that the answer names. Raises `ValueError` with the first fault as a sentence.
     """
     if len(text) > LONGEST_ANSWER:
         raise ValueError(f"The answer has {len(text)} characters; at most {LONGEST_ANSWER} are read.")
@@ -200,7 +200,7 @@ def read_schema(text: str, written_by: str | None = None) -> Schema:
 
 
 def _is_deep(found: Any) -> bool:
-    """Whether JSON has more levels than any schema."""
+    """Return whether a JSON value has more levels than any schema."""
     level = [found]
     for _ in range(_LEVELS):
         values = [value.values() if isinstance(value, dict) else value for value in level]
@@ -235,13 +235,13 @@ class Word(Record):
 
 
 class CheckedSchema(Record):
-    """A schema without what no help page shows, and how the two differ."""
+    """A schema reduced to what the help pages show, and its differences from the pages."""
 
     schema_checked: Schema
     invented: tuple[Word, ...] = ()
-    """What the schema had and no help page shows; it was taken out."""
+    """Words that were removed from the schema because no help page shows them."""
     unlisted: tuple[Word, ...] = ()
-    """What the pages show and the schema lacks, except flags for help and version."""
+    """Words that the pages show and the schema lacks, except flags for help and version."""
 
 
 def checked(schema: Schema, pages: Mapping[Path, str]) -> CheckedSchema:
@@ -287,7 +287,7 @@ def _shown(command: Command, path: Path, pages: Mapping[Path, str], invented: li
 
 
 def _renamed(constraints: Iterable[Constraint], names: Mapping[str, str]) -> Iterator[Constraint]:
-    """Yield those constraints all of whose parameters are still there, under the names that they have now."""
+    """Yield the constraints whose parameters all still exist, under the parameters' present names."""
     for constraint in constraints:
         if names.keys() >= {*constraint.parameters}:
             kept = tuple(names[name] for name in constraint.parameters)
@@ -312,8 +312,8 @@ def merged(read: Schema, answered: Schema) -> Schema:
     """Return what the reader of help pages and a model found together, in the model's order.
 
     Of a flag or option that both have, names, kind, choices and description are the reader's, and the type is the
-    model's unless the reader saw choices or a flag. It is required or repeatable if either says so. All that the model
-    alone has is taken: see `checked`. Raises `ValueError` if the whole breaks a rule of schemas.
+    model's unless the reader saw choices or a flag. It is required or repeatable if either says so. Everything that
+    only the model has is taken over; see `checked`. Raises `ValueError` if the whole breaks a rule of schemas.
     """
     command = _merge(read.command, answered.command)
     return Schema.model_validate({"written_by": answered.written_by, "command": command.model_dump()})
@@ -357,12 +357,12 @@ def _merge_parameters(read: Sequence[Parameter], answered: Sequence[Parameter]) 
 
 
 def _key(name: str) -> str:
-    """Return a name by which parameters are the same: that of an argument may be written in any case."""
+    """Return the name by which parameters are compared. The case of an argument's name does not matter."""
     return name if name.startswith("-") else name.lower()
 
 
 def _same(read: Parameter, answered: Parameter) -> Parameter:
-    """Return a parameter that both have."""
+    """Return the merged form of a parameter that both schemas have."""
     free = read.kind != "flag" and not read.choices and answered.kind != "flag"
     changed = {
         "type": answered.type if free else read.type,

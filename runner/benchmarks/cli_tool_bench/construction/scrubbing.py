@@ -1,4 +1,4 @@
-"""De-identification: what a prompt must not say about the published tool (section 2.2.3)."""
+"""De-identification: remove from a prompt everything that identifies the published tool (section 2.2.3)."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ ADDRESS = re.compile(
 )
 EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}")
 REMOVED = "[removed]"
-"""Text in the place of an address that was scrubbed."""
+"""Text that replaces a scrubbed address."""
 SHORTEST = 3
-"""Characters. A shorter word, such as a monogram, would be found in ordinary text."""
+"""Length of the shortest word that is scrubbed, in characters. A shorter word would match ordinary text."""
 
 
 class Brand(Record):
     """Names and addresses that identify a published tool."""
 
     tool: str
-    """Name that takes the place of the published ones."""
+    """Name that replaces the published ones."""
     words: tuple[str, ...]
     """Names of package, command, project, owner and authors."""
     emails: tuple[str, ...] = ()
@@ -42,11 +42,11 @@ class Brand(Record):
         )
 
     def find(self, text: str) -> list[str]:
-        """Return what of the brand a text shows, in its order. Case does not matter; words count in whole."""
+        """Return the parts of the brand that occur in a text, in order. Only whole words count, in any case."""
         return [match[0] for match in self._pattern.finditer(text)] if self._has_any else []
 
     def scrub(self, text: str) -> str:
-        """Return the text with `tool` in the place of published names, and without addresses and e-mails.
+        """Return the text with `tool` in place of the published names, and without web and e-mail addresses.
 
         Examples of addresses that a tool's own documentation needs survive only below reserved names (`.example`).
         """
@@ -74,7 +74,7 @@ def changes(name: str, before: str, after: str) -> str:
 
 
 def _spellings(word: str) -> set[str]:
-    """Return a name and its usual spellings: without its scope, and with its separators changed or gone."""
+    """Return a name in its usual spellings: as it is, without its scope, and with separators replaced or removed."""
     name = word.strip()
     scope, slash, bare = name.rpartition("/")
     names = {name, bare, scope.lstrip("@")} if slash else {name}
@@ -87,7 +87,7 @@ def _spellings(word: str) -> set[str]:
 
 
 def _is_reserved(address: str) -> bool:
-    """Return whether an address lies below a name that belongs to nobody (RFC 2606), or on the machine itself."""
+    """Return whether an address lies below a reserved name (RFC 2606), or on the machine itself."""
     host = re.sub(r"^.*?://|^.*@", "", address).partition("/")[0].partition(":")[0].lower()
     names = ("example", "test", "invalid", "localhost", "example.com", "example.org", "example.net")
     return any(host == name or host.endswith(f".{name}") for name in names)

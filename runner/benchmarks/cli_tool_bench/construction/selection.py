@@ -15,7 +15,7 @@ TIERS = {"easy": "Easy (≤ 1500 LOC)", "medium": "Medium (1500 - 4000 LOC)", "h
 
 
 class Finished(Record):
-    """Properties of a finished task by which it is chosen."""
+    """Properties of a finished task on which its choice depends."""
 
     name: str
     tier: str
@@ -38,7 +38,7 @@ class Row(Record):
 def choose(tasks: Sequence[Finished], count: int, seed: int) -> list[Finished]:
     """Return `count` tasks, or all if there are fewer, as evenly spread over `DIMENSIONS` as a greedy choice can.
 
-    Each next task is the one whose values have been chosen least; the seed decides between equals.
+    Each step takes the task whose values have been chosen least often so far; the seed decides between equal tasks.
     """
     chosen: list[Finished] = []
     taken: Counter[tuple[str, str]] = Counter()

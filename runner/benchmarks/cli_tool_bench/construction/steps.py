@@ -1,7 +1,7 @@
-"""Results of the steps of a construction, each in a file that is keyed by everything it depends on.
+"""Results of the steps of a construction, each in a file whose key covers everything that the step depends on.
 
-A construction that was stopped repeats no step that has ended. A rejection is a result like any other. What fails for
-another reason, such as an engine that went away, is not stored.
+A construction that was stopped repeats no step that has ended. A rejection is a result like any other. Other failures,
+such as that of an engine that went away, are not stored.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from runner.records import Record
 
 R = TypeVar("R", bound=Record)
 FORMAT = 1
-"""Version of the stored results. Those of another version are made again."""
+"""Version of the stored results. Results of another version are made again."""
 
 
 class Stored(Record):
-    """The file of one step: its key, and either its result or why the tool was rejected."""
+    """The file of one step: its key, and either its result or the rejection of the tool."""
 
     key: str
     result: dict[str, Any] | None = None

@@ -42,11 +42,11 @@ class CurateCliTools(Job):
     """Further candidates, `SOURCE:NAME==VERSION`."""
     filters: Filters = Filters()
     choose: int = Field(default=100, ge=1)
-    """Tasks to choose, balanced by difficulty, language and domain."""
+    """Number of tasks to choose, balanced by difficulty, language and domain."""
     unreviewed: bool = False
     """Whether tasks that nobody has reviewed may be chosen."""
     seed: int = Field(default=0, ge=0, lt=2**32)
-    """Decides between tasks that would balance the choice alike."""
+    """Seed that decides between tasks that would balance the choice alike."""
 
     def run(self, sweep: Sweep) -> int:
         """Print the funnel, write it as files, and return 0. Raises `ConfigError` and `EngineError`."""

@@ -39,21 +39,21 @@ if TYPE_CHECKING:
 
 
 class Texts(NamedTuple):
-    """Texts by `OWNER/REPOSITORY`."""
+    """Texts of the imported tasks by `OWNER/REPOSITORY`."""
 
     categories: dict[str, str]
     tools: dict[str, str]
-    """Names of tools, in place of those in the prompts."""
+    """Names of tools, which replace those in the prompts."""
 
 
 class Shop(NamedTuple):
-    """What the import of every repository needs."""
+    """Everything that the import of each repository needs."""
 
     generator: Generator
     image: Image
     """Image of the generators."""
     dataset: CliToolBench
-    """The dataset as which references are tried."""
+    """Dataset with which references are tried."""
     sandboxes: SandboxProvider
 
 
@@ -71,24 +71,24 @@ class ImportCliToolBench(Job):
     repositories: tuple[str, ...] = ()
     """Repositories to import, as `OWNER/REPOSITORY`; empty: all."""
     categories: dict[str, str] | Path | None = None
-    """`OWNER/REPOSITORY: category`, or a YAML file of it, before the checkout's own `category.json`. A repository that
-    both lack is `unknown`."""
+    """`OWNER/REPOSITORY: category`, or a YAML file of it, which overrides the checkout's own `category.json`. A
+    repository that neither lists is `unknown`."""
     names: dict[str, str] | Path | None = None
-    """`OWNER/REPOSITORY: name of the tool`, or a YAML file of it, for prompts that give none or a wrong one."""
+    """`OWNER/REPOSITORY: name of the tool`, or a YAML file of it, for prompts with no name or a wrong one."""
     packages: tuple[str, ...] = ()
-    """Packages that generators may import, as `NAME==VERSION`. What they require is found and pinned too."""
+    """Packages that generators may import, as `NAME==VERSION`. Their requirements are found and pinned too."""
     cases_per_class: int = Field(default=50, ge=1)
     short_classes: Literal["refuse", "keep"] = "refuse"
-    """Treatment of a class with fewer cases. More are always an error."""
+    """Treatment of a class with too few cases. Too many cases are always an error."""
     bad_cases: Literal["refuse", "drop"] = "refuse"
     """Treatment of a case that cannot be run: a command with a NUL byte, a file outside of `/test_data`."""
     vendor: bool = False
-    """Whether to make the packages that a reference requires a part of it, fetched from the language's package index
+    """Whether to add to each reference the packages that it requires, fetched from the language's package index
     (`dataset.indexes`, else that of this machine's own clients)."""
     check: bool = True
     """Whether to install each reference, as in a trial of `dataset`, and to run its command."""
     seconds: float = Field(default=120.0, gt=0)
-    """Wall seconds of one run of a generator."""
+    """Time limit of one run of a generator, in wall seconds."""
 
     @field_validator("packages")
     @classmethod
@@ -159,7 +159,7 @@ class ImportCliToolBench(Job):
 
     @contextmanager
     def _generator(self) -> Iterator[Generator]:
-        """Yield what runs the generators, with `packages` installed. Raises `ConfigError`."""
+        """Yield the runner of generators, with `packages` installed. Raises `ConfigError`."""
         policy = CasePolicy(**self.model_dump(include=set(CasePolicy.model_fields)))
         with tempfile.TemporaryDirectory() as folder:
             place = Path(folder, "packages") if self.packages else None

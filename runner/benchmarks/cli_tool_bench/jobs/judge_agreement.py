@@ -33,14 +33,14 @@ class Rated(NamedTuple):
 
 
 class JudgeAgreement(Job):
-    """Compares the verdicts of the first cell's judge with a file of labels, and asks for those that are missing."""
+    """Compares the verdicts of the first cell's judge with a file of labels, and asks for verdicts that are missing."""
 
     # needs_keys stays False: if every verdict is stored, no model is called.
     plans: ClassVar[bool] = True
     labels: Path | None = None
     """CSV file of human labels (see `runner.benchmarks.cli_tool_bench.labels`)."""
     confidence: float = Field(default=0.95, gt=0, lt=1)
-    """Confidence of the interval of κ."""
+    """Confidence level of the interval of κ."""
 
     def run(self, sweep: Sweep) -> int:
         """Print κ, write `judge_agreement.json` and return 0.
@@ -74,7 +74,7 @@ class JudgeAgreement(Job):
         return 0
 
     def _summary(self, rated: Sequence[Rated], judge: Judge) -> str:
-        """Return κ, the table of both raters, and κ by class."""
+        """Return κ, the table of both raters' verdicts, and κ by class, as text."""
         kappa, counts = agreement(rated, self.confidence), confusion(rated)
         lines = [
             f"{judge.model.name} and people on {kappa.n} pairs: {_kappa(kappa, self.confidence)}",

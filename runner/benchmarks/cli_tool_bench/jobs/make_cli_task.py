@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 
 
 LONGEST_QUESTION_TOKENS = 30_000
-"""Tokens of the longest question: README, help and library, at three characters each."""
+"""Length of the longest question (README, help and library) in tokens of three characters."""
 
 
 class MakeCliTask(Job):
-    """Makes a task from each recipe, `PATH/<tool>/making/tool.yaml`. What is finished or written is not made again."""
+    """Makes a task from each recipe, `PATH/<tool>/making/tool.yaml`. Finished tasks and written answers are kept."""
 
     plans: ClassVar[bool] = True
     path: Path
@@ -51,19 +51,19 @@ class MakeCliTask(Job):
     tools: tuple[str, ...] = ()
     """Names of the tasks to make; empty: all that have a recipe."""
     recipe: Recipe | None = None
-    """A tool to make instead, whose recipe is written first; null: the recipes are there. The folder of a checkout is
-    relative to the working directory here, and to the recipe's file there."""
+    """Recipe of one tool to make instead, which is written to its file first; null if the recipe files exist. A
+    checkout's folder is relative to the working directory here, and to the recipe's file there."""
     written_by: Literal["hand", "model"] = "hand"
-    """Who writes schema, context and generators that are missing. hand: nobody, and a tool without them is rejected.
-    model: `model=`, through the gateway."""
+    """Author of missing schemas, contexts and generators. hand: nobody writes them, and a tool without them is
+    rejected. model: `model=` writes them, through the gateway."""
     usd: float = Field(default=5.0, gt=0)
-    """Most USD that all tools of this command may cost together."""
+    """Limit on the cost of all tools of this command together, in USD."""
     tries: int = Field(default=4, ge=1)
-    """Attempts of a model at one answer; what was wrong with one is put to it in the next."""
+    """Attempts of a model at one answer. In each further attempt the model is told the fault of the previous one."""
     seed: int = Field(default=0, ge=0, lt=2**32)
     """Seed of the generators; the same seed and the same answers give the same bytes."""
     covers: Path | None = None
-    """Folder of hand-written tasks. `report.json` then says what those of the same names use and no class exercises."""
+    """Folder of hand-written tasks. `report.json` then lists what tasks of the same name use and no class exercises."""
 
     def run(self, sweep: Sweep) -> int:
         """Make all chosen tasks and return 0.
@@ -105,7 +105,7 @@ class MakeCliTask(Job):
         return [read_recipe(self.path / name) for name in names]
 
     def _estimate(self, recipes: Sequence[Recipe], model: Model) -> str:
-        """Return what would be asked at most, and what that may cost."""
+        """Return a text about the most that would be asked, and what that may cost."""
         lines, usd = [], 0.0
         for recipe in recipes:
             written = sum(path.is_file() for path in (self.path / recipe.tool / FOLDER).rglob("*.py"))
@@ -121,7 +121,7 @@ class MakeCliTask(Job):
 
 
 class Makers:
-    """Parts that all tools of one command share: machines' settings, and the gateway if a model writes."""
+    """Settings and resources that all tools of one command share: machines, and the gateway if a model writes."""
 
     def __init__(self, job: MakeCliTask, sweep: Sweep) -> None:
         self._job, self._sweep = job, sweep
@@ -150,7 +150,7 @@ class Makers:
 
     @property
     def bill(self) -> str:
-        """What the models cost, in words; empty if no model was asked."""
+        """Cost of the models, in words; empty if no model was asked."""
         if not self._models:
             return ""
         costs = [model.cost_usd for model in self._models]
@@ -187,7 +187,7 @@ class Makers:
 
 
 def _placed(recipe: Recipe, path: Path) -> Recipe:
-    """Return a typed recipe as its file is to have it: with the way from there to the folder of a checkout."""
+    """Return a typed recipe in the form for its file: with a checkout's folder relative to that file."""
     if not recipe.folder:
         return recipe
     making = path.absolute() / recipe.tool / FOLDER

@@ -1,4 +1,4 @@
-"""What to do with a generator's cases when a class has too few of them, or when some cannot be run."""
+"""The treatment of a generator's cases when a class has too few of them, or when some cannot be run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LANGUAGES: dict[str, Language] = {"python": "python", "node": "javascript", "gol
 """The authors' image -> language."""
 CLONE = re.compile(r"git clone (?:-\S+ )*([\w.:/@~+-]+)")
 INSIDE = re.compile(r"cd /repo/repo_to_be_tested(?:/(\S+))? *&& *(.+)", re.DOTALL)
-"""Script of an installation: folder below the workspace, command."""
+"""Script of an installation. Groups: the folder below the workspace, and the command."""
 
 
 class Generated(Record):
@@ -67,20 +67,20 @@ class Generated(Record):
 
 
 class CasePolicy(Record):
-    """The number of cases that a class needs, and what happens to others."""
+    """The number of cases that a class needs, and the treatment of other classes."""
 
     cases_per_class: int
     short_classes: Literal["refuse", "keep"] = "refuse"
-    """Treatment of a class with fewer cases, which may be what its author means or the trace of an exception that the
-    generator swallows."""
+    """Treatment of a class with too few cases, which may be its author's intention or the result of an exception that
+    the generator swallows."""
     bad_cases: Literal["refuse", "drop"] = "refuse"
     """Treatment of a case that cannot be run: a command with a NUL byte, a file outside of `/test_data`."""
 
     def apply(self, generated: Generated, messages: str) -> tuple[Generated, list[str]]:
-        """Return the output with the cases that remain, and remarks for the user.
+        """Return the output with the remaining cases, and remarks for the user.
 
-        `messages`: what the generator printed. Raises `TaskError` for a class that has no case, or too many, and for
-        what is refused.
+        `messages` is the printed output of the generator. Raises `TaskError` for a class that has no case, or too many,
+        and for what is refused.
         """
         remarks = self._check_counts(generated, messages)
         left, dropped = self._runnable(generated)
@@ -124,7 +124,7 @@ class CasePolicy(Record):
 
 
 def _script(command: str) -> str:
-    """Return the script of `sh -c '..'`, or any other command itself."""
+    """Return the script in `sh -c '..'`; for any other command, the command itself."""
     try:
         words = shlex.split(command)
     except ValueError:

@@ -42,17 +42,17 @@ PACKAGES = "/packages"
 OUTPUT = "/tmp/generated.json"  # noqa: S108 - a path in the sandbox
 UNKNOWN_MODULE = re.compile(r"No module named '([\w.]+)'")
 MAX_QUOTE = 2000
-"""Most characters of a generator's output in an error message."""
+"""Longest excerpt of a generator's output in an error message, in characters."""
 
 
 class Published(NamedTuple):
-    """What the authors publish about one task."""
+    """One task as the authors publish it."""
 
     prompt: str
     generated: Generated
     masks: Masks
     remarks: tuple[str, ...]
-    """What the user should know about its cases."""
+    """Remarks for the user about the task's cases."""
 
 
 def repositories(root: Path) -> list[str]:
@@ -166,8 +166,8 @@ def write_task(
 ) -> list[str]:
     """Write a task folder at `into`, completely or not at all. An earlier task there is replaced.
 
-    `head`: `repository`, `tool`, `install`, `category`, and `[reference]` of `task.toml` without its package;
-    `reference`: the archive of the package; `check`: raises `TaskError` for a folder with a task that cannot be used.
+    `head` holds `repository`, `tool`, `install`, `category`, and `[reference]` of `task.toml` without its package.
+    `reference` is the archive of the package. `check` raises `TaskError` for a folder whose task cannot be used.
     Returns remarks for the user. Raises `TaskError` with file, line and reason.
     """
     prompt, generated, tool = published.prompt, published.generated, head["tool"]
@@ -198,11 +198,11 @@ def write_task(
 
 
 def find_tool(prompt: str, given: str | None) -> str:
-    """Return the name of a task's tool: the one that is given, else the first in the prompt. Raises `TaskError`."""
+    """Return the name of a task's tool: `given`, else the first name in the prompt. Raises `TaskError`."""
     tool = given or next(iter(find_names(prompt)), None)
     if tool is None:
         raise TaskError(
-            "agent_prompt.txt does not give its CLI Tool Name: say it with job.names (OWNER/REPOSITORY: name)."
+            "agent_prompt.txt does not give its CLI Tool Name: set it with job.names (OWNER/REPOSITORY: name)."
         )
     return tool
 

@@ -1,4 +1,4 @@
-"""Read the masks of a generator's script: what its authors replace in outputs before they compare them.
+"""Read the masks of a generator's script: the replacements that its authors make in outputs before comparing them.
 
 A mask is code (`sanitize_stdout`). It is parsed and never executed: replacements whose pattern and text stand in the
 script become normalizers of the task, and a line that is anything else is named.
@@ -27,9 +27,9 @@ FLAGS = {
 }
 """Flag of `re` -> its letter at the beginning of a pattern."""
 _IDLE = ("strip", "rstrip", "lstrip")
-"""Methods that change only white space at the ends of an output, which no comparison counts."""
+"""Methods that change only white space at the ends of an output, which no comparison takes into account."""
 STEPS = 10_000
-"""Most expressions and statements that are followed. Loops and names of names could multiply them."""
+"""Limit on the expressions and statements that are followed. Loops and chained names could multiply them."""
 _Chain = tuple[Normalizer, ...]
 """The replacements that lead from the tool's output to a value."""
 
@@ -39,11 +39,11 @@ class Masks(NamedTuple):
 
     normalizers: tuple[Normalizer, ...]
     remarks: tuple[str, ...]
-    """What could not be taken over, with its line."""
+    """Remarks on masks that could not be taken over, with their lines."""
 
 
 class _NotRead(Exception):  # noqa: N818 - says what happened
-    """An expression is none of those that are read."""
+    """An expression is of a kind that is not read."""
 
 
 class _TooMuch(Exception):  # noqa: N818 - says what happened
@@ -90,7 +90,7 @@ class _Reader:
         return Masks(self._latest if returned is None else returned, tuple(self._remarks))
 
     def _run(self, body: Sequence[ast.stmt]) -> _Chain | None:
-        """Follow statements; return the value that is returned, None if none is."""
+        """Follow statements, and return the value that they return; None if they return nothing."""
         for statement in body:
             self._step()
             if isinstance(statement, ast.Return) and statement.value:
@@ -132,7 +132,7 @@ class _Reader:
             self._run(loop.body)
 
     def _text(self, node: ast.expr) -> _Chain:
-        """Return the replacements on the way to an expression. One that is not read leaves the output as it was."""
+        """Return the replacements on the way to an expression. One that is not read leaves the output unchanged."""
         try:
             return self._follow(node)
         except _NotRead:
@@ -178,7 +178,7 @@ class _Reader:
             raise _NotRead from error
 
     def _compiled(self, node: ast.expr) -> str:
-        """Return the pattern of a `re.compile(...)`, which may stand where a name is defined."""
+        """Return the pattern of a `re.compile(...)` call, which may be the value of a name."""
         made = self._resolve(node)
         if not isinstance(made, ast.Call) or ast.unparse(made.func) != "re.compile":
             raise _NotRead
@@ -212,7 +212,7 @@ class _Reader:
         raise _NotRead
 
     def _resolve(self, node: ast.expr) -> ast.expr:
-        """Return what a name of a constant stands for, or the expression itself."""
+        """Return the value of a name that stands for a constant, or the expression itself."""
         self._step()
         for _ in range(MOST):  # a name may stand for itself
             name = (
@@ -275,7 +275,7 @@ def _optional(call: ast.Call, position: int, keyword: str) -> ast.expr | None:
 
 
 def _is_idle(statement: ast.stmt) -> bool:
-    """Whether a statement changes no output: a docstring, an import, `pass`, or the return of an empty output."""
+    """Return whether a statement changes no output: a docstring, an import, `pass`, or returning an empty output."""
     if isinstance(statement, ast.If):
         is_guard = isinstance(statement.test, ast.UnaryOp) and isinstance(statement.test.op, ast.Not)
         return (

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from runner.records import Image, Task
 
 TRIED = 10
-"""Most command classes of which the first case is tried, beside `--help`."""
+"""Largest number of command classes whose first case is tried, beside `--help`."""
 MAX_QUOTE = 1000
 WAYS_OUT = (
     "job.vendor=true makes what it requires a part of it, dataset.profile=online lets installations reach the package "
@@ -31,7 +31,7 @@ WAYS_OUT = (
 def check_reference(root: Path, dataset: CliToolBench, sandboxes: SandboxProvider) -> None:
     """Install the reference of the one task below `root`, and run its command.
 
-    Raises `TaskError` if it cannot be installed, or if its command succeeds in nothing that is tried.
+    Raises `TaskError` if it cannot be installed, or if its command succeeds in none of the cases tried.
     """
     tried = dataset.model_copy(update={"root": root, "include": (), "check_names": False})
     tried.prepare(lambda _: None)
@@ -56,7 +56,7 @@ def _install(task: Task, dataset: CliToolBench, sandboxes: SandboxProvider, stac
 
 
 def _first_cases(folder: Path) -> list[Case]:
-    """Return the first case of each of the first classes."""
+    """Return the first case of each of the first `TRIED` classes."""
     first: dict[str, Case] = {}
     for case in read_cases(folder / "cases.jsonl"):
         first.setdefault(case.command_class, case)

@@ -19,7 +19,7 @@ NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
 def read_texts(source: Path | Mapping[str, str] | None, option: str) -> dict[str, str]:
-    """Return a mapping of `OWNER/REPOSITORY` to a text, which is given as such or in a YAML file.
+    """Return a mapping of `OWNER/REPOSITORY` to a text, given directly or in a YAML file.
 
     Raises `ConfigError`, with the option.
     """

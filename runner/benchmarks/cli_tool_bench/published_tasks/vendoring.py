@@ -1,4 +1,4 @@
-"""Make what a human-written tool requires a part of its source, so that it can be installed without a network.
+"""Add to a human-written tool's source everything that it requires, so that it can be installed without a network.
 
 The package client of the tool's language runs on a machine of the image in which the tool will be installed, with the
 language's package index in reach and nothing else. What it adds is packed together with the clone's own files.
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from runner.records import ExecResult
 
 MARK = ".vendored"
-"""Folder that only a source with its requirements has."""
+"""Name of the folder that marks a source with its requirements."""
 MAX_QUOTE = 2000
 _PIP = re.compile(r"\b(?:python3? -m )?pip3? install\b")
 _NO_WHEEL = re.compile(r"(?<=\s)(?:-e|--editable|-U|--upgrade|--user|--break-system-packages)\s+")
@@ -49,7 +49,7 @@ class Recipe(NamedTuple):
     fetch: str
     """Shell command, run in the tool's source with an index in reach."""
     keep: tuple[str, ...]
-    """Paths that it makes and that become part of the source; none: everything that it makes."""
+    """Paths that `fetch` makes and that become part of the source; if empty, everything that it makes."""
     install: str
     """Shell command that installs a source, whether or not it has its requirements."""
 
@@ -93,7 +93,8 @@ def vendor(
 ) -> Vendored:
     """Add to a packed source what it requires.
 
-    `dataset` has the images. Raises `TaskError` with the client's messages, other `ConfigError` if no index is known.
+    `dataset` provides the images. Raises `TaskError` with the client's messages, other `ConfigError` if no index is
+    known.
     """
     how = recipe(language, install)
     fetch_context(dataset.images, language, dataset.verifier.cache, partial(print, flush=True))
@@ -136,7 +137,7 @@ def _pinned(wheel: Path) -> str:
 def _explain(machine: Machine, result: ExecResult) -> str:
     attempts = machine.proxy.attempts if machine.proxy else ()
     refused = ", ".join(sorted({one.host for one in attempts if not one.allowed}))
-    hint = f"It asked for {refused}, which is no package index. " if refused else ""
+    hint = f"It asked for {refused}, which is not a package index. " if refused else ""
     ending = f"exit code {result.exit_code}" if result.ended == "exited" else result.ended
     output = f"{result.stdout}{result.stderr}".strip()[-MAX_QUOTE:]
     return f"{hint}It ended with {ending} and printed: {output or 'nothing'}"
@@ -147,7 +148,7 @@ def _if_there(vendored: str, install: str) -> str:
 
 
 def _add_new(made: Path, source: Path, keep: tuple[str, ...]) -> None:
-    """Move what is new in a folder into the source: these names, or all. What the source has stays as it is."""
+    """Move new files of a folder into the source: those in `keep`, or all. Files that the source has stay unchanged."""
     for path in sorted(made.rglob("*")):
         inner = path.relative_to(made)
         target = source / inner

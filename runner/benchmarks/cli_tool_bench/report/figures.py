@@ -17,7 +17,7 @@ MOST_FILES = 20
 """End of the axis of files, as in the paper's Figure 5; larger workspaces are counted in words."""
 _MARKERS = "os^Dv"
 _PLACES = 100
-"""Number of points of the LOESS line."""
+"""Number of points at which the LOESS line is drawn."""
 
 
 def languages(scores: pd.DataFrame) -> Figure:

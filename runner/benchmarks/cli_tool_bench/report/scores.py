@@ -31,11 +31,11 @@ ONLINE_NOTE = (
     "(dataset.profile=online), so tools may have dependencies. Compare their scores only with each other."
 )
 _ENOUGH = 4
-"""Fewest references of different size for a LOESS line."""
+"""Smallest number of references of different size for a LOESS line."""
 
 
 def title(score: str) -> str:
-    """Return the name of a score for people."""
+    """Return the displayed name of a score."""
     return score.replace("_", " ")
 
 

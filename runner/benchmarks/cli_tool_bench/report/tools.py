@@ -75,7 +75,7 @@ def _overhead(caption: str, counted: str, table: pd.DataFrame, found: Findings) 
 
 @of_tools
 def files(found: Findings) -> Section | None:
-    """Show how many files were written, against the human reference (RQ4, the paper's Figure 5)."""
+    """Show how many files were written, compared with the human reference (RQ4, the paper's Figure 5)."""
     counts = tool_bench.sizes(found.trials, "files")
     own = [
         (name, counts[at])

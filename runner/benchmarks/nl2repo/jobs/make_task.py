@@ -56,13 +56,13 @@ class MakeNl2RepoTask(Job):
     """Name on the package index."""
     version: str
     task: str = ""
-    """Name of the task; empty: the package's."""
+    """Name of the task; if empty, the package's name."""
     requires: tuple[str, ...] = ()
     """Requirements of library and tests; `source.yaml` pins them by digest."""
     plugins: tuple[str, ...] = ()
-    """Modules of pytest plugins among them."""
+    """Modules of pytest plugins among the requirements."""
     tests: tuple[str, ...] = ()
-    """Paths of the tests; empty: `tests`, `test`, or files `test_*.py` at the top."""
+    """Paths of the tests; if empty, `tests`, `test`, or files `test_*.py` at the top."""
     category: str = "unknown"
 
     @field_validator("version", mode="before")

@@ -24,7 +24,7 @@ class SpecInventory(Job):
     path: Path
     """Folder of the package or of its source tree, or one file. Tests are left out."""
     into: Path | None = None
-    """JSON file for the inventory; None only prints it."""
+    """JSON file for the inventory; None only prints the inventory."""
 
     def run(self, sweep: Sweep) -> int:  # noqa: ARG002 - a job's signature
         """Return exit code 0. Raises `ConfigError` for files that are not Python."""

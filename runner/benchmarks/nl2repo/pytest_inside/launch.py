@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 LINE = 16_384
-"""Most bytes of a report. Our plugin writes no longer ones."""
+"""Longest report, in bytes. Our plugin writes no longer ones."""
 REPORTS = 100_000
-"""Most reports of one command; further ones are dropped."""
+"""Largest number of reports of one command; further ones are dropped."""
 EVENTS = ("test", "collection", "forged")
 """Events that a session may report. Only this program reports how a command ended."""
 IMAGE_ENV = {name[1:]: value for name, value in os.environ.items() if name[0] == "+"}

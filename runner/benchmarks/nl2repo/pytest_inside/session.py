@@ -47,7 +47,7 @@ WATCHED = (
 )
 """Modules whose functions decide the outcome of a test, or report it."""
 MESSAGE = 1000
-"""Most characters of an error, and of the name of its class, in a report."""
+"""Longest error, and longest name of its class, in a report, in characters."""
 OUTCOMES: dict[tuple[str, str], str] = {
     ("setup", "failed"): "error",
     ("teardown", "failed"): "error",
@@ -234,7 +234,7 @@ def _reporter(pytest: Any, descriptor: int, word: str) -> Reporter:
 
 
 def _report_writer(descriptor: int, word: str) -> Callable[[dict[str, object]], None]:
-    """Return a function that writes a report. It holds what it calls: modules may be patched later."""
+    """Return a function that writes a report. It holds the functions that it calls: modules may be patched later."""
     write, dumps = os.write, json.dumps
 
     def send(report: dict[str, object]) -> None:

@@ -30,7 +30,7 @@ _KINDS = {
 
 
 of_suites = where(nl2repo.scored)
-"""Decorator: the section is of datasets with hidden suites."""
+"""Decorator of sections on datasets with hidden suites."""
 
 
 @of_suites
@@ -110,7 +110,7 @@ def rounds(found: Findings) -> Section | None:
 
 @of_suites
 def revealed(found: Findings) -> Section | None:
-    """Compare the document alone with document and tests (Table 8); they are two datasets of the sweep."""
+    """Compare the document alone with document and tests (Table 8), which are two datasets of the sweep."""
     own = found.cells[~found.cells["bound"]]
     names = {
         name

@@ -18,14 +18,14 @@ class Coverage(Record):
     """Names of a public API by how a document mentions them; modules do not count."""
 
     right: tuple[str, ...]
-    """Named, with the signature if there is one."""
+    """Names that are mentioned, with their signature if they have one."""
     otherwise: tuple[str, ...]
-    """Named, but never with these parameters."""
+    """Names that are mentioned, but never with the right parameters."""
     missing: tuple[str, ...]
 
     @property
     def share(self) -> float:
-        """`right` / all; 1 for an empty API."""
+        """Share of `right` among all names; 1 for an empty API."""
         everything = len(self.right) + len(self.otherwise) + len(self.missing)
         return len(self.right) / everything if everything else 1.0
 
@@ -76,12 +76,12 @@ def _verdict(entry: Entry, document: str, heads: list[tuple[int, str]] | None) -
 
 
 def _ends(name: str, document: str) -> list[int]:
-    """Return where mentions of a name end."""
+    """Return the positions at which mentions of a name end."""
     return [match.end() for match in re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", document)]
 
 
 def _heads(name: str, document: str) -> list[int]:
-    """Return where a class is introduced: headings, `class NAME`, `NAME.`; without the first two, every mention."""
+    """Return where a class is introduced: headings, `class NAME`, `NAME.`; without the first two, all mentions."""
     word = rf"(?<!\w){re.escape(name)}(?!\w)"
     heads = re.finditer(rf"^#.*{word}|\bclass\s+`*{word}", document, re.MULTILINE)
     own = [match.end() for match in re.finditer(rf"{word}(?=\.\w)", document)]
@@ -89,7 +89,7 @@ def _heads(name: str, document: str) -> list[int]:
 
 
 def _last(heads: list[tuple[int, str]], end: int) -> str | None:
-    """Return the class that was introduced last before a place."""
+    """Return the class that was introduced last before a position."""
     at = bisect_left(heads, (end, ""))
     return heads[at - 1][1] if at else None
 
@@ -99,7 +99,7 @@ def _without_marks(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _parameters_at(end: int, document: str) -> tuple[str, ...] | None:
-    """Return the parameter names behind the mention that ends here; None if they are not a signature."""
+    """Return the parameter names after a mention that ends at `end`; None if no signature follows."""
     opened = re.compile(r"\s*\(").match(document, end)
     inner = _balanced(document, opened.end()) if opened else None
     try:
@@ -113,7 +113,7 @@ def _parameters_at(end: int, document: str) -> tuple[str, ...] | None:
 
 
 def _balanced(text: str, start: int) -> str | None:
-    """Return the text up to the closing parenthesis; None if that is too far away."""
+    """Return the text up to the closing parenthesis; None if that is missing or too far away."""
     depth = 1
     for at in range(start, min(len(text), start + 4000)):
         depth += (text[at] in "([{") - (text[at] in ")]}")

@@ -23,7 +23,7 @@ GAVE_UP = 1
 
 
 class Scripts(Record):
-    """Answer of the model in the variant without feedback."""
+    """The model's answer in the variant without feedback."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -37,19 +37,19 @@ class ExecutionAgent(InProcess, Limits):
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
     key_name: ClassVar[str] = "runner.agents.execution.agent.ExecutionAgent"
-    """Name of this class in trial keys: its first one, so that finished trials stay finished."""
+    """Name of this class in trial keys. It is the class's first name, so that finished trials stay finished."""
 
     name: str
     version: str
-    """Version of prompts and loop, which are part of a trial's key by this number alone."""
+    """Version of the prompts and the loop. Only this number represents them in a trial's key."""
     preparation: bool = True
-    """False: the loop starts without guidelines and hints (Table 3, no preparation phase)."""
+    """Whether the preparation collects guidelines and hints before the loop (Table 3, no preparation phase)."""
     feedback: bool = True
-    """False: one answer of the model gives both scripts (Table 3, no feedback phase)."""
+    """Whether the agent runs commands in a loop. If not, one answer gives both scripts (Table 3, no feedback phase)."""
     guidelines: bool = True
-    """False: the preparation does not ask for guidelines (Table 3)."""
+    """Whether the preparation asks for guidelines (Table 3)."""
     retrieval: bool = True
-    """False: the preparation reads no CI scripts and asks no search engine (Table 3)."""
+    """Whether the preparation reads CI scripts and asks a search engine (Table 3)."""
     search: Search | None = None
     """Search engine for hints from the web, if any."""
 

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 MOST_PATTERNS: Final = 100
 MOST_CANDIDATES: Final = 40
-"""Most files that the model may choose from."""
+"""Largest number of files that the model may choose from."""
 MOST_FILES: Final = 8
-"""Most files that are summarised; each costs a call."""
+"""Largest number of files that are summarised. Each costs a call."""
 PREVIEW_CHARACTERS: Final = 300
 PATH_CHARACTERS: Final = 300
 
@@ -78,7 +78,7 @@ def located(project: Path, patterns: list[str]) -> dict[str, str]:
 
 
 def _rule(pattern: str) -> re.Pattern[str]:
-    """Return the expression for a pattern, to match whole paths from the top of the project."""
+    """Return the regular expression for a pattern, which matches whole paths from the top of the project."""
     glob = pattern.strip().removeprefix("./").lstrip("/")
     anywhere, glob = "/" not in glob or glob.startswith("**/"), glob.removeprefix("**/")
     name = translate(f"{glob}*" if glob.endswith("/") else glob)[:-2]  # without its anchor

@@ -1,4 +1,4 @@
-"""Bench without a trial, to test agents that run in our process. A function takes the place of the model."""
+"""A bench without a trial, for tests of agents that run in our process. A function takes the place of the model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FAKE = Model(name="fake", backend="none")
 
 @dataclass
 class FakeBench:
-    """Bench that records what an agent does. See `protocols.Bench`."""
+    """A bench that records an agent's actions. See `protocols.Bench`."""
 
     sandbox: Machine
     cache: Path

@@ -21,7 +21,7 @@ from runner.protocols import Bench
 from runner.records import Task
 
 FromScratch = Callable[[Task, Bench], Rerun]
-"""Function that runs what lies in the workspace from scratch."""
+"""Function that runs the scripts in the workspace from scratch."""
 
 ADVICE: Final = {
     DOCKERFILE: "the recipe of an image in which the project can be built",
@@ -31,7 +31,7 @@ ADVICE: Final = {
 
 
 def run_from_scratch(task: Task, bench: Bench) -> Rerun:
-    """Run the two scripts that lie in the workspace now, in a new sandbox. Raises `Stopped` and `EngineError`."""
+    """Run the two scripts that are in the workspace now, in a new sandbox. Raises `Stopped` and `EngineError`."""
     bench.check()
     delivered = taken_from(bench.sandbox)
     found = rerun(task, delivered, bench.sandboxes, bench.seconds_left, lambda: bench.is_over)
@@ -40,7 +40,7 @@ def run_from_scratch(task: Task, bench: Bench) -> Rerun:
 
 
 def missing(task: Task, bench: Bench, from_scratch: FromScratch = run_from_scratch) -> str:
-    """Return what is still to be done, in sentences for the model; empty when the goals are reached.
+    """Return the remaining work, in sentences for the model; empty when the goals are reached.
 
     The scripts are run from scratch only when all files exist. Raises `Stopped`, `EngineError`, and what the rerun
     raises.

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 FOLDER: Final = "guidelines"
 """Folder in the cache that trials share."""
 POLL_SECONDS: Final = 0.1
-"""Pause between two looks whether another trial has its answer."""
+"""Pause between two checks whether another trial has got its answer, in seconds."""
 
 FOR_LANGUAGE: Final = """\
 I have the source code of a project that is written mainly in {language}, on a Linux machine. I am going to build it \
@@ -71,7 +71,7 @@ Answer with one JSON array of strings and nothing else. Each string is a path re
 [".github/workflows/*.yml", ".circleci/", "Jenkinsfile"]"""
 
 Locations = TypeAdapter(list[Annotated[str, StringConstraints(min_length=1, max_length=200)]])
-"""Answer to `FOR_CI`. The patterns are matched against known names and never given to a file system."""
+"""Type of the answer to `FOR_CI`. The patterns are matched against known names, never given to a file system."""
 
 
 class Answer(Record):
@@ -109,7 +109,7 @@ def ci_locations(bench: Bench) -> list[str]:
 
 
 def once(bench: Bench, topic: str, question: str, ask: Callable[[], str]) -> str:
-    """Return this model's answer of today to a question, from the cache or from `ask`, whose answer is then cached.
+    """Return the model's answer of today to a question, from the cache or else from `ask`, whose answer is then cached.
 
     Of several trials that need the answer at once one asks and the others wait. If it fails, the next one asks. An
     exception of `ask` leaves nothing in the cache.

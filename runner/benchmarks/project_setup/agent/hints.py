@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from runner.protocols import Bench
 
 MOST_CHARACTERS: Final = 20_000
-"""Longest part of a document that the model is shown, from its beginning."""
+"""Number of characters at the beginning of a document that the model is shown."""
 NOTHING: Final = "This says nothing about building the project or running its tests."
 
 QUESTION: Final = """\
@@ -42,7 +42,7 @@ def hint(bench: Bench, source: str, what: str, text: str) -> Hint:
 
 
 def hints(bench: Bench, documents: dict[str, str], what: str) -> tuple[Hint, ...]:
-    """Return the hints in each document, by its source. `what` describes `{source}`; failures go to the log."""
+    """Return the hints in each document (source -> text). `what` describes `{source}`; failures go to the log."""
     found = []
     for source, text in documents.items():
         try:

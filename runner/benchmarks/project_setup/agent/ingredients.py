@@ -14,10 +14,10 @@ class Hint(Record):
 
 
 class Ingredients(Record):
-    """Results of the preparation for the command prompt. A field is empty if it was not asked for, or not found."""
+    """Results of the preparation for the command prompt. A field is empty if it was not wanted, or not found."""
 
     languages: tuple[str, ...] = ()
-    """Main languages of the project by Linguist's names, that with most code first."""
+    """Main languages of the project by Linguist's names, the one with the most code first."""
     language_guidelines: str = ""
     """Guidelines for projects in these languages."""
     general_guidelines: str = ""

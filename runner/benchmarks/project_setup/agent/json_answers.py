@@ -1,4 +1,4 @@
-"""Ask a model for JSON and check what it answers."""
+"""Ask a model for JSON, and check its answer."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 Kind = TypeVar("Kind")
 
 TRIES: Final = 2
-"""Answers asked for before the question is given up."""
+"""Number of answers that are asked for before the question is given up."""
 OPENINGS: Final = 100
-"""Braces and brackets tried as the beginning of a value. A hundred thousand in a row would take minutes."""
+"""Number of braces and brackets that are tried as the beginning of a value. A hundred thousand would take minutes."""
 _REASON_CHARACTERS: Final = 500
 
 
@@ -58,12 +58,12 @@ def parsed(answer: str, kind: TypeAdapter[Kind]) -> Kind:
 
 
 def _next(text: str, at: int) -> int:
-    """Return where the next JSON object or array may begin, or -1."""
+    """Return the position at which the next JSON object or array may begin, or -1."""
     return min((found for opening in "{[" if (found := text.find(opening, at)) >= 0), default=-1)
 
 
 def complaint(error: ValidationError) -> str:
-    """Return what is wrong with a value, in one sentence."""
+    """Return one sentence on the fault of a value."""
     faults = (
         f"{'.'.join(map(str, fault['loc'])) or 'the whole'}: {fault['msg']}" for fault in error.errors()[:3]
     )

@@ -21,11 +21,11 @@ from pygments.util import ClassNotFound
 from runner.benchmarks.project_setup.agent.project_files import Source, head, sources
 
 MAIN_LANGUAGES: Final = 2
-"""Most main languages of a project: the paper chooses its projects by the first two."""
+"""Largest number of main languages of a project: the paper chooses its projects by the first two."""
 MAIN_SHARE: Final = 0.25
 """Smallest share of all code that makes a second language a main one."""
 HEAD_BYTES: Final = 8_192
-"""Bytes at the beginning of a file from which its language is found."""
+"""Number of bytes at the beginning of a file from which its language is found."""
 MOST_BYTES: Final = 1 << 20
 """Largest file that counts as written by hand; larger ones are data or generated."""
 LINE_CHARACTERS: Final = 500
@@ -67,7 +67,7 @@ OWN: Final = {
     ".gradle": "",
     ".inc": "",
 }
-"""Suffix -> language, where Pygments differs. Empty: the suffix does not tell the language, so it does not count."""
+"""Suffix -> language, where Pygments differs. Empty: the suffix says nothing about the language and does not count."""
 _ELSEWHERE: Final = (
     "3rdparty, bower_components, deps, dist, doc, docs, documentation, examples, extern, external, man, third-party, "
     "third_party, thirdparty, vendor, vendored, _vendor"

@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
 
 ANSWER_TOKENS: Final = 50
-"""Longest part of an invalid answer that the model is shown again."""
+"""Number of tokens of an invalid answer that the model is shown again."""
 LOG_TOKENS: Final = 2000
-"""Longest part of a tool's result in the log; the trajectory has all of it."""
+"""Number of tokens of a tool's result in the log. The trajectory has all of it."""
 
 
 class Limits(Record):
     """Limits of the feedback loop."""
 
     commands: int = Field(default=40, ge=1)
-    """Commands of an attempt. Every answer of the model counts as one, also an invalid one."""
+    """Number of commands of an attempt. Every answer of the model counts as one command, even an invalid answer."""
     attempts: int = Field(default=3, ge=1)
     command_seconds: float = Field(default=300.0, gt=0, le=86_400)
     """Seconds after which the model is asked whether to wait for a command, to write input or to terminate it."""

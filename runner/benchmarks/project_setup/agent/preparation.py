@@ -55,7 +55,7 @@ def prepare(
 
 
 def refusal(task: Task) -> str | None:
-    """Return why there is nothing to set up in a task, if so. See `protocols.DrivingAgent`."""
+    """Return why a task has nothing to set up; None if it has. See `protocols.DrivingAgent`."""
     if project_of(task):
         return None
     return f"{task.name} is not a project to set up: choose dataset=execution for this agent, or job=environment."

@@ -10,13 +10,13 @@ from pathlib import Path
 from runner.records import Record
 
 MOST_ENTRIES = 20_000
-"""Most files and folders that are visited, those near the top first."""
+"""Largest number of files and folders that are visited. Those near the top come first."""
 NOT_OURS = frozenset({".git", ".hg", ".svn", ".tox", ".venv", "__pycache__", "node_modules", "site-packages"})
-"""Folders whose content programs wrote, and not the project's authors."""
+"""Folders whose content was written by programs, and not by the project's authors."""
 
 
 class Source(Record):
-    """Regular file of a project."""
+    """A regular file of a project."""
 
     path: str
     """Path relative to the project, with `/`."""
@@ -39,7 +39,7 @@ def sources(project: Path) -> Iterator[Source]:
 
 
 def head(project: Path, source: Source, most: int) -> str:
-    """Return the first bytes of a file as text, with replacements; empty if it cannot be read."""
+    """Return the first `most` bytes of a file as text, with invalid bytes replaced; empty if it cannot be read."""
     try:
         with (project / source.path).open("rb") as file:
             return file.read(most).decode(errors="replace")

@@ -66,9 +66,9 @@ form and nothing else:
 {{"thoughts": "how the project is built and tested", "dockerfile": "content of {DOCKERFILE}", "script": "content of \
 {SCRIPT}"}}"""
 THOUGHT_CHARACTERS: Final = 1000
-"""Longest part of a step's thoughts that later prompts repeat."""
+"""Number of characters of a step's thoughts that later prompts repeat."""
 CALL_CHARACTERS: Final = 1500
-"""Longest part of a step's call that later prompts repeat; the model can read a written file again."""
+"""Number of characters of a step's call that later prompts repeat. The model can read a written file again."""
 
 
 class Step(Record):

@@ -8,7 +8,7 @@ from typing import Final
 SPAN: Final = 6
 """Number of calls that are compared."""
 PATTERNS: Final = ("AAAAAA", "ABABAB", "ABCABC", "AAABBB")
-"""Refused patterns. Equal letters are equal calls; different letters may be equal calls too."""
+"""Refused patterns. Equal letters stand for equal calls. Different letters may stand for equal calls, too."""
 
 
 def repetition(calls: Sequence[str]) -> str | None:

@@ -23,7 +23,7 @@ from runner.records import ExecResult, ExecSpec, Record
 from runner.sandbox.inside import PYTHON
 
 PIECE, MOST_CHARACTERS = 100_000, 1_500_000
-"""Longest variable, and longest request, in characters: a little less than Linux takes."""
+"""Longest variable, and longest request, in characters. Both are a little less than Linux allows."""
 LOAD = """import os, sys, types
 os.environ = {name[1:]: value for name, value in os.environ.items() if name[0] == "+"}
 for variable in [name for name in os.environ if name.startswith("ASSAY_MODULE_")]:
@@ -33,13 +33,13 @@ for variable in [name for name in os.environ if name.startswith("ASSAY_MODULE_")
 given = sorted(name for name in os.environ if name.startswith("ASSAY_REQUEST_"))
 sys.argv[1:] = ["".join(map(os.environ.pop, given))]
 exec(os.environ.pop("ASSAY_PROGRAM"))"""
-"""Loads the modules and runs the program that variables hold, and passes none of these variables on. `os.environ` is
-replaced by a plain dictionary (see `sandbox.inside.PYTHON`), since its variables are for commands and not for the
-interpreter."""
+"""Program that loads modules and a program from variables, runs the program, and passes none of these variables on.
+`os.environ` is replaced by a plain dictionary (see `sandbox.inside.PYTHON`), since its variables are for commands and
+not for the interpreter."""
 MOST_PRINTED = 200_000
-"""Longest beginning, and longest end, of an answer's output; the program inside keeps less."""
+"""Longest beginning, and longest end, of an answer's output, in characters. The program inside keeps less."""
 MOST_BYTES = 100_000
-"""Longest part of a file that is read."""
+"""Largest part of a file that is read, in bytes."""
 FILE_SECONDS = 90.0
 """Time after which a sandbox that handles a file counts as hung; the program inside gives up long before."""
 START_SECONDS = 30.0
@@ -68,7 +68,7 @@ _SHELL, _SERVE, _ASK, _FILES = (
 
 
 class CommandReport(Record):
-    """Report on a command for the model."""
+    """A report on a command, for the model."""
 
     state: Literal["ended", "running", "lost", "gone"]
     """running: the time limit has passed; wait, write or terminate. lost: the terminal ended during the command, and a
@@ -97,7 +97,7 @@ class _Reply(Record):
     note: str
 
     def report(self, note: str) -> CommandReport:
-        """Return the report for the model, with one more note."""
+        """Return the report for the model, with `note` added."""
         output = clean(self.head + self.tail)
         if self.dropped:
             output = f"{clean(self.head)}\n[{self.dropped} bytes are left out here]\n{clean(self.tail)}"
@@ -132,7 +132,7 @@ class Terminal:
         return self._cwd
 
     def run(self, command: str) -> CommandReport:
-        """Run a command until it ends or the limit passes. While another one runs, it is refused with a note."""
+        """Run a command until it ends or the limit passes. While another command runs, it is refused with a note."""
         return self._ask("run", command)
 
     def wait(self) -> CommandReport:
@@ -184,10 +184,10 @@ class Terminal:
 
 
 class Answer(Record):
-    """Answer of a tool for files."""
+    """The answer of a tool for files."""
 
     text: str
-    """Text of the file, what was done, or a sentence that says why nothing was."""
+    """Text of the file, a sentence on what was done, or a sentence that says why nothing was done."""
     failed: bool = False
 
 

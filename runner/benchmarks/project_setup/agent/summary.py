@@ -18,7 +18,7 @@ FORMAT = """{
   "important commands": ["commands for building and testing, complete"],
   "important files/links/hyperlinks": ["paths and addresses worth reading"]
 }"""
-"""Form of a summary, as the model is asked for it."""
+"""Form in which the model is asked for a summary."""
 CHARACTERS_PER_TOKEN: Final = 4
 """Estimate that is the same for all models, which share no tokenizer."""
 FENCE: Final = "=" * 20
@@ -72,9 +72,9 @@ def tokens(text: str) -> int:
 
 
 def shortened(bench: Bench, call: str, output: str, most: int) -> str:
-    """Return an output of at most `most` tokens as it is, and a longer one as the model's summary.
+    """Return an output of at most `most` tokens unchanged, and the model's summary of a longer one.
 
-    If the model's answer is invalid, return beginning and end of the output. Raises `Stopped` and
+    If the model's answer is invalid, return the beginning and the end of the output. Raises `Stopped` and
     `ModelFailed`.
     """
     if tokens(output) <= most:
@@ -88,7 +88,7 @@ def shortened(bench: Bench, call: str, output: str, most: int) -> str:
 
 
 def ends(text: str, most: int) -> str:
-    """Return beginning and end of a text, at most `most` tokens together; a shorter text as it is."""
+    """Return the beginning and end of a text, at most `most` tokens together; a shorter text stays unchanged."""
     if tokens(text) <= most:
         return text
     half = most * CHARACTERS_PER_TOKEN // 2

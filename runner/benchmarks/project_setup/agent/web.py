@@ -35,7 +35,7 @@ class Search(Protocol):
         """Return why the engine cannot be asked, as a sentence that says what to do; called before anything is paid."""
 
     def find(self, query: str) -> list[Page]:
-        """Return the first results, with texts where there are any. Raises `SearchError`."""
+        """Return the first results, with their texts if there are any. Raises `SearchError`."""
 
 
 class Result(Record):
@@ -55,15 +55,15 @@ class HttpSearch(Record):
     url: str
     headers: dict[str, str] = {}
     body: dict[str, Any] | None = None
-    """Body to send as JSON with POST; None sends a GET."""
+    """Body that is sent as JSON with POST; None sends a GET request."""
     key_env: str | None = None
     """Name of the environment variable that holds the key; never the key itself."""
     results: str
     """JMESPath from the answer to a list of mappings with `address` and, optionally, `text`."""
     read_pages: bool = True
-    """Fetch each page. False: the engine's own text of a result is used."""
+    """Whether each page is fetched. If not, the engine's own text of a result is used."""
     private: bool = False
-    """Also read pages from this machine and its private networks, on any port."""
+    """Whether pages are also read from this machine and its private networks, on any port."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -28,7 +28,7 @@ SECONDS: Final = 20.0
 MOST_BYTES: Final = 1 << 20
 """Largest part of a page or an answer that is read."""
 HOPS: Final = 5
-"""Most redirections that are followed."""
+"""Largest number of redirections that are followed."""
 HEADERS: Final = {"User-Agent": f"assay/{__version__}", "Accept": "text/html, text/plain;q=0.9"}
 TEXT: Final = ("text/html", "application/xhtml+xml", "text/plain")
 
@@ -62,7 +62,7 @@ def answer(url: str, headers: dict[str, str], body: dict[str, Any] | None) -> st
 def read(addresses: Sequence[str], *, private: bool) -> list[Page]:
     """Return the pages at these addresses, each with its text or the reason why there is none.
 
-    All are fetched at once and parsed afterwards, so that no page costs another its time.
+    All pages are fetched at once and parsed afterwards, so that no page uses up another's time.
     """
     _quiet()
     fetched = asyncio.run(_fetch_all(addresses, private=private))

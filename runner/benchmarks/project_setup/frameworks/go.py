@@ -20,13 +20,13 @@ _PACKAGE: Final = re.compile(
 
 class _Event(NamedTuple):
     action: str
-    """run, pass, fail or skip for a test; ok, no tests or broken for a package."""
+    """The event: run, pass, fail or skip for a test; ok, no tests or broken for a package."""
     package: str
     test: str = ""
 
 
 class _Package:
-    """Tests of one package, as far as they were printed."""
+    """The tests of one package, as far as they were printed."""
 
     def __init__(self, first: int) -> None:
         self.first = self.last = first
@@ -45,8 +45,8 @@ class _Package:
     def outcomes(self, end: str = "") -> Outcomes:
         """Return the outcomes of the tests.
 
-        Tests without an end share the package's; a broken package has at least one failed test. Without `-v` passing
-        tests are not printed, and the package counts as one test.
+        Tests without an end have the package's outcome. A broken package has at least one failed test. Without `-v`
+        passing tests are not printed, and the package counts as one test.
         """
         endless = (+self._running).total()
         passed, failed, skipped = (self._ended[action] for action in ("pass", "fail", "skip"))

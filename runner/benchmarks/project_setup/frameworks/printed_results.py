@@ -17,7 +17,7 @@ FRAMEWORKS: Final = frozenset(READERS)
 def read_output(text: str, frameworks: Collection[str] = FRAMEWORKS) -> tuple[Reading, ...]:
     """Return the runs of these frameworks in the output of a test program, in their order.
 
-    A run within another framework's run is output of the other's tests and does not count.
+    A run within another framework's run is output of that framework's tests and does not count.
     """
     lines = lines_of(text)
     runs = [(run, framework) for framework, reader in READERS.items() for run in reader(lines)]

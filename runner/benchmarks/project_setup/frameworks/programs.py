@@ -39,10 +39,10 @@ FILES: Final[Mapping[str, str]] = MappingProxyType(
         "**/Testing/*/Test.xml": "ctest",
     }
 )
-"""Glob for files in a project -> framework that writes them for machines; a run may write many."""
+"""Glob for files in a project -> framework that writes these files for machines. A run may write many of them."""
 
 _OVERWRITTEN: Final = frozenset({"ctest"})
-"""Frameworks that overwrite their files with each run, so their output says more."""
+"""Frameworks that overwrite their files with each run. Their output says more than the files."""
 
 
 def counted(files: Iterable[Reading], output: Iterable[Reading]) -> tuple[Reading, ...]:

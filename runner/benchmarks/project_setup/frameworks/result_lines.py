@@ -48,7 +48,7 @@ Fold = Callable[[Mapping[str, int]], Outcomes]
 
 
 def words(**outcomes: str) -> Fold:
-    """Return a fold from `outcome=names`, where names are separated by commas."""
+    """Return a `Fold` from `outcome=names`, where the names are separated by commas."""
     names = {outcome: text.split(",") for outcome, text in outcomes.items()}
 
     def fold(counts: Mapping[str, int]) -> Outcomes:
@@ -60,7 +60,7 @@ def words(**outcomes: str) -> Fold:
 
 
 def rest(everything: str, *, failed: str, skipped: str) -> Fold:
-    """Return a fold for frameworks that do not count passed tests: these are the rest of `everything`."""
+    """Return a `Fold` for frameworks that do not count passed tests: passed tests are the rest of `everything`."""
     others = words(failed=failed, skipped=skipped)
 
     def fold(counts: Mapping[str, int]) -> Outcomes:
@@ -72,7 +72,7 @@ def rest(everything: str, *, failed: str, skipped: str) -> Fold:
 
 @dataclass(frozen=True, kw_only=True)
 class Grammar:
-    """Description of a framework's output, line by line. Calling it with lines reads them.
+    """The grammar of a framework's output, line by line. Calling it with lines yields their runs.
 
     Outcomes of single tests count only without a total, that is, when the run was killed.
     """
@@ -80,7 +80,7 @@ class Grammar:
     pairs: re.Pattern[str] = re.compile(r"(?P<n>\d+) (?P<name>\w+)")
     """Pattern for a named number in a line: groups `n` and `name`."""
     fold: Fold = field(default_factory=words)
-    """Fold for these numbers."""
+    """Function from these numbers to outcomes."""
     total: re.Pattern[str] | None = None
     """Line with numbers of the whole run; the lines of a total follow each other."""
     gap: int = 1
@@ -98,7 +98,7 @@ class Grammar:
     last word for a `key` counts. A line that is less indented (`indent`) than the one before sums that up and is not a
     test."""
     tests: Fold = field(default_factory=words)
-    """Fold for the numbers of words and signs."""
+    """Function for the numbers of words and signs."""
     problem: re.Pattern[str] | None = None
     """Heading of the report on a failed test (group `key`), or, without a key, on a failure outside tests. The fold of
     a total gets their numbers: `again`, further failures of a test, and `outside`."""

@@ -18,7 +18,7 @@ _VERSION: Final = re.compile(r"TAP version 1[34]$")
 _PLAN: Final = re.compile(r"1\.\.(\d{1,9})(?: *#.*)?$")
 _POINT: Final = re.compile(r"(not )?ok \d+\b(?:.*? #\s*(skip|todo)\b)?", re.IGNORECASE)
 _NODE: Final = re.compile(r"# cancelled \d+$")
-"""Line of node's own runner only, at most six lines after a stream; node's reader knows more."""
+"""Line that only node's own runner prints, at most six lines after a stream. Node's reader knows more."""
 _NODE_LINES: Final = 6
 
 _PROVE: Final = re.compile(r"(?:\[[\d:]+\] )?\S+ \.\.+(?: |$)")
@@ -38,7 +38,7 @@ class _Stream:
     points: Counter[str] = field(default_factory=Counter)
     """Outcome -> number of points."""
     sure: bool = False
-    """Whether a version or a plan shows that this is the protocol."""
+    """Whether a version line or a plan shows that the text is this protocol."""
 
 
 @dataclass
@@ -47,7 +47,7 @@ class _Prove:
 
     first: int
     streams: int
-    """Number of streams before it."""
+    """Number of streams before this run."""
     failed: int = 0
     skipped: int = 0
 

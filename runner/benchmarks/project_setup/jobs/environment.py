@@ -89,7 +89,7 @@ def _only_cell(sweep: Sweep) -> Cell:
 
 
 def _of_task(sweep: Sweep, cell: Cell, root: Path, name: str) -> Sweep:
-    """Return the sweep with the project's task as its only one."""
+    """Return the sweep with the project's task as its only task."""
     dataset: Any = cell.dataset
     dataset = dataset.model_copy(update={"root": root, "include": (name,)})
     return sweep.model_copy(update={"cells": (cell.model_copy(update={"dataset": dataset}),)})

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from runner.records import ErrorInfo, TrialRecord
 
 LINES = 40
-"""Lines of output that are quoted when something went wrong."""
+"""Number of lines of output that are quoted when something went wrong."""
 
 
 def summary(measured: Rerun | None) -> str:
@@ -28,7 +28,7 @@ def summary(measured: Rerun | None) -> str:
 
 
 def account(name: str, record: TrialRecord, measured: Rerun | None, dockerfile: str | None) -> str:
-    """Return the account in Markdown. `dockerfile` is the agent's, if there is one."""
+    """Return the account in Markdown. `dockerfile` is the text of the agent's Dockerfile, if there is one."""
     by = record.agent if record.model == "none" else f"{record.agent} with {record.model}"
     lines = [f"# {name}", "", f"{by} worked on it on {record.finished_at:%Y-%m-%d}. {summary(measured)}", ""]
     if measured and measured.readings:

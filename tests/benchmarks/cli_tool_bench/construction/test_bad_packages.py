@@ -113,7 +113,7 @@ NPM: dict[str, tuple[dict[str, Any], dict[str, str], str]] = {
     "a command elsewhere": ({"bin": {"bad": "../../../bin/sh"}}, {}, "is not a relative path"),
     "unreadable": ({}, {"package.json": "{"}, "has no package.json that can be read"),
     "of another form": ({}, {"package.json": "[]"}, "is not an object"),
-    "leaves its folder": ({}, {"evil": "->/etc/passwd"}, "is a link that leaves its place"),
+    "leaves its folder": ({}, {"evil": "->/etc/passwd"}, "is a link that leads outside"),
     "needs what cannot be": (
         {"dependencies": {"worse": "file:///etc"}},
         {},

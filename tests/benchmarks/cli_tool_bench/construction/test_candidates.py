@@ -40,15 +40,15 @@ def test_the_papers_defaults_pass_what_they_should() -> None:
     ("change", "reason"),
     [
         ({"stars": 10}, "stars: 10, and more than 10 is needed."),
-        ({"stars": None}, "stars: not said, and more than 10 is needed."),
+        ({"stars": None}, "stars: unknown, and more than 10 is needed."),
         ({"purity": 0.6}, "purity: 0.6, and more than 0.6 is needed."),
-        ({"purity": None}, "purity: not said, and more than 0.6 is needed."),
+        ({"purity": None}, "purity: unknown, and more than 0.6 is needed."),
         ({"description": "A client for tables"}, "keywords: the description has no CLI keyword."),
         ({"description": ""}, "keywords: the description is missing."),
-        ({"license": ""}, "license: none is said."),
+        ({"license": ""}, "license: none is given."),
         (
             {"build_files": ("package.json",)},
-            "build_files: none of setup.py, setup.cfg, pyproject.toml is said to exist.",
+            "build_files: none of setup.py, setup.cfg, pyproject.toml is known to exist.",
         ),
     ],
 )
@@ -80,7 +80,7 @@ def test_tables_are_read_from_csv_and_json(tmp_path: Path) -> None:
         ("source,package,stars\npypi,a,many\n", "row 1"),
         ("source,package\nsvn,a\n", "row 1"),
         ("source,package,colour\npypi,a,red\n", "row 1"),
-        ("source,package\npypi,a\npypi,a\n", "pypi:a stands in"),
+        ("source,package\npypi,a\npypi,a\n", "pypi:a is listed twice in"),
         ("source,package,tool\npypi,a,../../out\n", "row 1"),
     ],
 )

@@ -236,7 +236,7 @@ def pyproject(**changes: str) -> dict[str, str]:
         ({"pyproject.toml": "project = 1"}, {}, r"its \[project\] table"),
         ({**PLAIN, **GO}, {}, "it has build files of python, go. Set `written_in` in the recipe"),
         (PLAIN, {"written_in": "go"}, "it has build files of python. Set `written_in`"),
-        (pyproject(name=""), {}, "it does not say its name"),
+        (pyproject(name=""), {}, "it does not declare its name"),
         (pyproject(name='"../x"'), {}, "is not the name of a Python package"),
         (pyproject(scripts=""), {}, r"it declares no command: name one in \[project\.scripts\]"),
         (
@@ -248,7 +248,7 @@ def pyproject(**changes: str) -> dict[str, str]:
         (
             pyproject(version="", dynamic='["version"]'),
             {},
-            "does not say its version. Add `version` to the recipe",
+            "does not state its version. Add `version` to the recipe",
         ),
         (
             pyproject(version="", dynamic='["version"]'),
@@ -259,7 +259,7 @@ def pyproject(**changes: str) -> dict[str, str]:
         (
             pyproject(license='{ file = "COPYING" }'),
             {},
-            "does not say its licence. Add `license` to the recipe",
+            "does not state its licence. Add `license` to the recipe",
         ),
         (pyproject(dynamic='["dependencies"]'), {}, "only a build can tell what it requires"),
         (
@@ -285,7 +285,7 @@ def test_a_checkout_that_says_too_little_is_rejected_with_what_to_do(
 @pytest.mark.parametrize(
     ("about", "reason"),
     [
-        ({"bin": {"p": "cli.js"}}, "it does not say its name"),
+        ({"bin": {"p": "cli.js"}}, "it does not declare its name"),
         ({"name": "p", "version": "1.0.0"}, "it declares no command: name one in the field `bin`"),
         ({"name": "p", "bin": ["cli.js"]}, "it declares no command"),
         (
@@ -324,7 +324,7 @@ def test_the_lock_of_a_javascript_checkout_is_respected(
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"main.go": "package plain\n"}, "has no command, so it is no command-line tool"),
+        ({"main.go": "package plain\n"}, "has no command, so it is not a command-line tool"),
         ({"go.mod": "go 1.21\n"}, r"has no go\.mod with its module's path"),
         (
             {"go.mod": "module plain.example/plain\nreplace a.example/b => ../b\n"},
@@ -358,7 +358,7 @@ def test_of_several_commands_one_must_be_named_unless_one_matches(tmp_path: Path
 )
 def test_a_recipe_names_a_package_or_a_folder(fields: Mapping[str, str]) -> None:
     wanted = {"folder": ""} if fields.get("source") and "folder" not in fields else {}
-    with pytest.raises(ValidationError, match=r"name both|these are for|says its name itself"):
+    with pytest.raises(ValidationError, match=r"name both|these are for|declares its own name"):
         make_recipe(**{**wanted, **fields})
 
 

@@ -112,10 +112,10 @@ def test_each_bad_candidate_of_a_table_is_counted_where_it_falls(
     text = rejections.read_text()
     reasons = (
         'pypi:absent,candidates,candidate,"?package: `uv lock',
-        "pypi:odd,candidates,candidate,version: none is said",
+        "pypi:odd,candidates,candidate,version: none is given",
         'pypi:../odd,candidates,candidate,"?package: .*is not the name of a Python package',
-        'pypi:ODD,candidates,candidate,"stars: not said',
-        "pypi:OdD,candidates,candidate,category: none is said",
+        'pypi:ODD,candidates,candidate,"stars: unknown',
+        "pypi:OdD,candidates,candidate,category: none is given",
     )
     for reason in reasons:
         assert re.search(f"^{reason}", text, re.MULTILINE), text

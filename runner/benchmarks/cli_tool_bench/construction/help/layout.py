@@ -22,7 +22,7 @@ _USAGE = re.compile(r"(?P<head>usage(?: of [^\s:]{1,200})?|or):? *(?P<form>.*)",
 _USED = re.compile(r"(?<![\w-])--?[^\W_][\w-]*")
 _LONGEST_TITLE = 70
 _TITLE_INDENT = 2
-"""Most spaces before a heading."""
+"""Largest indentation of a heading, in spaces."""
 _TITLES: tuple[tuple[SectionKind, re.Pattern[str]], ...] = (
     (
         "skipped",
@@ -49,7 +49,7 @@ class Section:
 
 
 def divide(text: str) -> list[Section]:
-    """Return the sections of a page in their order. The first is what stands before any heading."""
+    """Return the sections of a page in their order. The first one holds the text before any heading."""
     sections = [Section("about")]
     for line, boxed in _unboxed(text):
         current = sections[-1]
@@ -69,7 +69,7 @@ def divide(text: str) -> list[Section]:
 
 
 def usage_forms(section: Section, tool: str) -> list[str]:
-    """Return the usage lines of a section, each with its continuations."""
+    """Return the usage lines of a section, each joined with its continuation lines."""
     forms: list[str] = []
     program = ""
     for line in section.lines:
@@ -108,7 +108,7 @@ def defined(page: str) -> list[OptionLine]:
 
 
 def _ends_usage(line: str, section: Section) -> bool:
-    """Whether a line stands below the usage lines: an empty one, prose without indentation, or an option's."""
+    """Return whether a line ends the usage lines: an empty line, prose without indentation, or an option's line."""
     if not any(map(str.strip, section.lines)):
         return False
     if not line.strip():
@@ -121,12 +121,12 @@ def _ends_usage(line: str, section: Section) -> bool:
 
 
 def _without_star(line: str) -> str:
-    """Return a line of a frame without the star before what is required."""
+    """Return a line of a frame without the star that marks a required parameter."""
     return line.replace("* ", "  ", 1) if line.lstrip(" ").startswith("* ") else line
 
 
 def _unboxed(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield each line without the frame that Rich draws around it, and whether it is a title in a frame."""
+    """Yield each line without Rich's frame around it, and whether the line is the title of a frame."""
     for raw in text.splitlines():
         line = raw.replace("\t", "    ").rstrip()
         body = line.strip()

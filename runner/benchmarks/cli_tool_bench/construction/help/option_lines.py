@@ -16,7 +16,7 @@ _WIDE_SEPARATOR = re.compile(r",? {1,80}(?=-)")
 _WORD = re.compile(r"[^\s,\[\]{}()<>]+(?:,[^\s,\[\]{}()<>]+)*(?:,\.\.\.)?")
 _CLOSING = {"[": "]", "{": "}", "<": ">", "(": ")"}
 _NOT_AFTER = tuple(".,;)'\"`!?*")
-"""Pattern of text that follows an option in prose, never in a table."""
+"""Characters that follow an option in prose, and never in a table."""
 _STANDARD = frozenset({"--help", "--version", "-help", "-version"})
 SHORT_STANDARD = frozenset({"-h", "-H", "-?", "-V", "-v"})
 _STANDARD_ABOUT = re.compile(r"(?:\W|^)(?:help|usage|version)(?:\W|$)", re.IGNORECASE)
@@ -29,17 +29,17 @@ class OptionLine(NamedTuple):
     opposite: tuple[str, ...]
     """Names that switch it off: `--no-color` of `--color / --no-color`."""
     value: str
-    """The value's placeholder as printed, without `=`; empty for a flag, `...` for one that may be repeated."""
+    """Placeholder of the value as printed, without `=`; empty for a flag, `...` for a flag that may be repeated."""
     about: str
     indent: int
     column: int
-    """Place of `about` in the line; 0 if there is none."""
+    """Position of `about` in the line; 0 if there is no description."""
     sure: bool
-    """False if a single space separates the description, as in prose that happens to begin with an option."""
+    """Whether the line certainly defines an option. False if only one space separates the description, as in prose."""
 
 
 def read_option_line(line: str, *, columns: bool = False) -> OptionLine | None:
-    """Return the definition in a line, or None. `columns`: names and values stand in columns of their own (Typer)."""
+    """Return the definition in a line, or None. `columns`: names and values are in columns of their own (Typer)."""
     if len(line) > LONGEST_LINE:
         return None
     position = indent = len(line) - len(line.lstrip(" "))
@@ -71,13 +71,13 @@ def read_option_line(line: str, *, columns: bool = False) -> OptionLine | None:
 
 
 def is_standard(names: tuple[str, ...], about: str) -> bool:
-    """Whether a flag shows the help or the version, which no task is about."""
+    """Return whether a flag shows the help or the version. No task is about these."""
     shorts = _STANDARD.isdisjoint(names) and SHORT_STANDARD.issuperset(names)
     return not _STANDARD.isdisjoint(names) or (shorts and bool(_STANDARD_ABOUT.search(about)))
 
 
 def shows(page: str, word: str) -> bool:
-    """Whether a page shows a flag or a command literally as a word of its own."""
+    """Return whether a page contains a flag or a command literally, as a word of its own."""
     words = (
         re.sub(r"--\[no-\](?=\w)", "--no-", page)
         if word.startswith("--no-")
@@ -108,7 +108,7 @@ def _add_name(name: str, target: list[str], opposite: list[str], end: int) -> in
 
 
 def _read_about(line: str, position: int) -> tuple[str, bool] | None:
-    """Return the description after names and values and whether it is surely one; None if this is prose."""
+    """Return the description after names and values, and whether it certainly is one; None if the line is prose."""
     rest = line[position:]
     text = rest.strip()
     if text in {"", ","} or rest.startswith("  "):
@@ -121,7 +121,7 @@ def _read_about(line: str, position: int) -> tuple[str, bool] | None:
 
 
 def _read_value(line: str, position: int, *, columns: bool) -> tuple[str, int]:
-    """Return the placeholder that follows a name, and the place after it."""
+    """Return the placeholder that follows a name, and the position after it."""
     if line.startswith("[=", position) and (end := _bracket_end(line, position)):
         return line[position + 2 : end - 1], end
     attached = line.startswith("=", position)
@@ -138,7 +138,7 @@ def _read_value(line: str, position: int, *, columns: bool) -> tuple[str, int]:
 
 
 def _value_end(line: str, start: int, *, attached: bool, columns: bool) -> int:
-    """Return the place after all words of a placeholder that begins at `start`."""
+    """Return the position after all words of a placeholder that begins at `start`."""
     end = _placeholder_end(line, start, attached=attached, columns=columns)
     while end > start and end < len(line):
         more = 0
@@ -159,7 +159,7 @@ def _value_end(line: str, start: int, *, attached: bool, columns: bool) -> int:
 def _placeholder_end(
     line: str, start: int, *, attached: bool = False, columns: bool = False, later: bool = False
 ) -> int:
-    """Return the place after one word of a placeholder, or `start` if there is none."""
+    """Return the position after one word of a placeholder, or `start` if there is none."""
     if line.startswith("...", start):
         return start + 3
     if end := _bracket_end(line, start):
@@ -182,7 +182,7 @@ def _word_end(line: str, start: int) -> int:
 
 
 def _bracket_end(line: str, start: int) -> int:
-    """Return the place after the bracket that opens at `start` and all within it; 0 if there is none."""
+    """Return the position after the bracket that opens at `start` and its content; 0 if there is no such bracket."""
     opening = line[start : start + 1]
     if opening not in _CLOSING or not opening:
         return 0

@@ -1,4 +1,4 @@
-"""Read one help page without a model, as the usual libraries print it.
+"""Read one help page without a model, in the layouts of the usual libraries.
 
 These are argparse and optparse, click and Typer, commander, yargs, cobra, Go's flag package, clap and the GNU tools.
 Lines that fit none of them are counted and left to a model or a person.
@@ -33,15 +33,15 @@ from runner.benchmarks.cli_tool_bench.construction.help.usage_lines import (
 from runner.benchmarks.cli_tool_bench.construction.schema import Constraint, Parameter, ParameterType
 
 LONGEST_PAGE = 1 << 17
-"""Characters of a page that are read."""
+"""Number of characters of a page that are read."""
 _ROWS = 4 * schema.PARAMETERS
-"""Entries of each kind of table that are read."""
+"""Number of entries that are read of each kind of table."""
 _HINT = re.compile(r"\[(boolean|count|string|number|array)\]")
 _CHOICES = re.compile(
     r"[\[(](?:choices|possible values|one of|allowed values): ?([^\[\]()]{1,2000})[\])]", re.IGNORECASE
 )
 _VALUED = re.compile(r"\[(?:choices: |default: (?!true|false|null))", re.IGNORECASE)
-"""Type that only yargs prints, for an option whose value has no placeholder."""
+"""Type remark that only yargs prints, for an option whose value has no placeholder."""
 _DEFAULT = re.compile(r", default: ")
 _REPEATABLE = re.compile(
     r"\[array\]|multiple allowed|(?:multiple|several|many) times|more than once|be repeated|repeatable",
@@ -85,13 +85,13 @@ class _Found:
     unread: list[str] = field(default_factory=list)
 
     def take(self, table: Table, rows: list[Row]) -> None:
-        """Add a table's rows to those of its kind, as many as are read."""
+        """Add a table's rows to those of its kind, up to the number that is read."""
         rows += table.rows[: max(0, _ROWS - len(rows))]
         self.unread += table.unread
 
 
 def read_page(text: str, words: Sequence[str]) -> PageParts:
-    """Return what a page says of the command with such words, such as `("tool", "add")`."""
+    """Return what a page says about the command with these words, such as `("tool", "add")`."""
     sections = divide(text[:LONGEST_PAGE])
     forms = [
         form for section in sections if section.kind == "usage" for form in usage_forms(section, words[0])
@@ -224,7 +224,7 @@ def _option_parameters(row: Row) -> Iterator[Parameter]:
 
 
 def _parameter(**fields: object) -> Parameter | None:
-    """Return a parameter, or None if what the page shows is none by the rules of a schema."""
+    """Return a parameter, or None if the entry is not a valid parameter by the rules of a schema."""
     try:
         return Parameter.model_validate(fields)
     except ValidationError:
@@ -331,7 +331,7 @@ def _argument(used: UsedArgument, about: str) -> Parameter | None:
 
 
 def _constraints(parameters: Sequence[Parameter], usages: Sequence[Usage]) -> tuple[Constraint, ...]:
-    """Return the exclusive groups of a single usage line. Several lines are several ways to call the tool."""
+    """Return the exclusive groups of the only usage line. Several lines are several ways to call the tool."""
     if len(usages) != 1:
         return ()
     found: list[Constraint] = []
@@ -344,5 +344,5 @@ def _constraints(parameters: Sequence[Parameter], usages: Sequence[Usage]) -> tu
 
 
 def _only_groups(usages: Sequence[Usage]) -> bool:
-    """Whether every usage line wants a subcommand."""
+    """Return whether every usage line requires a subcommand."""
     return bool(usages) and all(u.takes_command and not u.arguments for u in usages)

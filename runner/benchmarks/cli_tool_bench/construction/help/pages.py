@@ -33,14 +33,14 @@ How = Literal["--help", "-h", "help"]
 
 
 class HelpLimits(Record):
-    """Bounds on what is asked of a tool and kept of its answers."""
+    """Limits on what is asked of a tool and on what is kept of its answers."""
 
     depth: int = Field(default=DEPTH, ge=0)
     """Levels of subcommands below the tool itself."""
     nodes: int = Field(default=NODES, ge=1)
-    """Commands that are asked for help, with and without success."""
+    """Number of commands that are asked for help, successfully or not."""
     page_bytes: int = Field(default=64 << 10, ge=1)
-    """Bytes of a page that are kept; the rest is cut."""
+    """Bytes kept of a page; the rest is cut."""
 
 
 class HelpPage(Record):
@@ -58,7 +58,7 @@ class HelpPage(Record):
 
 
 class RejectedNode(Record):
-    """A word that a page lists as a command and that has no page."""
+    """A word that a page lists as a command, but that has no help page."""
 
     path: Path
     reason: str
@@ -71,7 +71,7 @@ class HelpTree(Record):
     pages: tuple[HelpPage, ...] = ()
     rejected: tuple[RejectedNode, ...] = ()
     skipped: int = Field(default=0, ge=0)
-    """Listed commands that a limit left out."""
+    """Number of listed commands that were left out because of a limit."""
 
     def texts(self) -> dict[Path, str]:
         """Return the text of each page by its subcommand."""
@@ -79,12 +79,12 @@ class HelpTree(Record):
 
 
 class ReadPages(Record):
-    """Schema that can be read from the pages without a model."""
+    """Result of reading the pages without a model."""
 
     schema_read: Schema | None
-    """None if the tool has no page of its own, or if what was read breaks a rule of schemas (`fault`)."""
+    """The schema; None if the tool has no page of its own, or if the schema breaks a rule of schemas (`fault`)."""
     unread: int = Field(ge=0)
-    """Lines of all pages that were not understood."""
+    """Number of lines of all pages that were not understood."""
     fault: str = ""
 
 
@@ -111,12 +111,12 @@ def explore(run: Callable[[str], CaseResult], tool: str, limits: HelpLimits | No
 
 
 def is_help(result: CaseResult) -> bool:
-    """Whether a command succeeded and printed what looks like a help page."""
+    """Return whether a command succeeded and printed something that looks like a help page."""
     return not _fault(result)
 
 
 def read_pages(tree: HelpTree) -> ReadPages:
-    """Return the schema that the pages show, as far as their layout is a known one."""
+    """Return the schema that the pages show, as far as their layout is known."""
     parts = {page.path: read_page(page.text, (tree.tool, *page.path)) for page in tree.pages}
     unread = sum(len(part.unread) for part in parts.values())
     if () not in parts:
@@ -130,9 +130,9 @@ def read_pages(tree: HelpTree) -> ReadPages:
 
 
 def page_text(result: CaseResult, page_bytes: int) -> tuple[str, bool]:
-    """Return what a command printed, cut and as plain text, and whether it was cut.
+    """Return a command's output as plain text, cut to `page_bytes`, and whether it was cut.
 
-    That is stdout, or stderr if stdout is empty, or both if stderr alone lists options: Go's library does that.
+    The output is stdout, or stderr if stdout is empty, or both if only stderr lists options, as with Go's flag library.
     """
     printed, names = _printed(result)
     raw = printed.encode(errors="replace")
@@ -151,7 +151,7 @@ def plain(text: str) -> str:
 def _ask(
     run: Callable[[str], CaseResult], tool: str, path: Path, known: dict[str, str], limits: HelpLimits
 ) -> HelpPage | RejectedNode:
-    """Return the page of a command: the first of its ways to print one that works."""
+    """Return the help page of a command, from the first way to ask for it that works."""
     words = shlex.join((tool, *path))
     ways: list[tuple[How, str]] = [("--help", f"{words} --help"), ("-h", f"{words} -h")]
     ways.append(("help", shlex.join((tool, "help", *path))))
@@ -182,7 +182,7 @@ def _fault(result: CaseResult) -> str:
 
 
 def _printed(result: CaseResult) -> tuple[str, tuple[str, ...]]:
-    """Return what a command printed as help, and the names of the streams that it is from."""
+    """Return a command's help text, and the names of the streams that it was printed to."""
     if not result.stdout.strip():
         return result.stderr, ("stderr",)
     if _OPTION.search(result.stderr) and not _OPTION.search(result.stdout):

@@ -23,25 +23,25 @@ _CHOICE_LINE = re.compile(r"[-*] (?P<choice>[^\s:]{1,100})(?::.*)?")
 
 @dataclass
 class Row:
-    """An entry of a table: its words, and what stands beside and below them."""
+    """An entry of a table: its words, and the texts beside and below them."""
 
     names: tuple[str, ...]
     about: list[str] = field(default_factory=list)
     option: OptionLine | None = None
     choices: list[str] = field(default_factory=list)
     starred: bool = False
-    """Whether Typer marks it as required."""
+    """Whether Typer marks the entry as required."""
     shared: bool = False
-    """Whether its section says that other commands have it too."""
+    """Whether the entry's section says that other commands have the same entry."""
     listing: bool = False
-    """Whether a list of its choices is being read."""
+    """Whether a list of the entry's choices is being read."""
 
     def text(self) -> str:
         """Return the description as one line."""
         return " ".join(" ".join(self.about).split())[:LONGEST_ABOUT]
 
     def add(self, line: str) -> None:
-        """Take a line below the entry."""
+        """Add a line that stands below the entry."""
         text = line.strip()
         self.listing = self.listing or text.lower() == "possible values:"
         if self.listing:
@@ -53,14 +53,14 @@ class Row:
 
 @dataclass
 class Table:
-    """The entries of a section, and the number of lines that are none."""
+    """The entries of a section, and the number of lines that are not entries."""
 
     rows: list[Row] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
 
 
 def read_options(section: Section) -> Table:
-    """Read definitions of options. A line that is indented more than the entry above continues it."""
+    """Read definitions of options. A line that is indented more than the entry above continues that entry."""
     table = Table()
     row: Row | None = None
     shared = re.match(r"(?:global|inherited|persistent|common)\b", section.title) is not None
@@ -154,7 +154,7 @@ def _without_star(line: str, *, columns: bool) -> tuple[str, bool]:
 
 
 def _argument(line: str) -> tuple[str, str]:
-    """Return the name and the description in a line of arguments; two empty texts if it is none."""
+    """Return the name and the description in a line of arguments; two empty texts for any other line."""
     text = line.strip()[:LONGEST_LINE]
     name, gap, about = text.partition("  ")
     if not gap and len(name.split()) > 1 and not name.endswith(("]", ">", "...")):

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 LONGEST_USAGE = 20_000
-"""Most characters of a usage line that are read."""
+"""Largest number of characters that are read of a usage line."""
 _REMARK = 3
-"""Fewest plain words in brackets that are a remark."""
+"""Smallest number of plain words in brackets that count as a remark."""
 DEEPEST = 8
-"""Brackets within brackets that are told apart."""
+"""Deepest nesting of brackets that is distinguished."""
 _TOKEN = re.compile(r"\[|\]|\(|\)|\||\{[^{}\s]*\}|<[^<>|]*>|\.\.\.|[^\s\[\]()|{}<>]+|[{}<>]")
 _PROGRAM = re.compile(r"(?:python[\d.]*|node|npx|deno)(?: -m)? +(?=\S)")
 _OPTIONS = re.compile(r"(?:^|\W)(?:options?|opts?|flags?|switches)$", re.IGNORECASE)
@@ -42,7 +42,7 @@ class Usage(NamedTuple):
     options: tuple[UsedOption, ...] = ()
     arguments: tuple[UsedArgument, ...] = ()
     exclusive: tuple[tuple[str, ...], ...] = ()
-    """Options of which at most one may be given."""
+    """Groups of options, of each of which at most one may be given."""
     one_of: tuple[tuple[str, ...], ...] = ()
     commands: tuple[str, ...] = ()
     """Subcommands that the line lists."""
@@ -69,7 +69,7 @@ class _Reader:
         self.takes_command = False
 
     def read(self, items: _Items, *, optional: bool) -> None:
-        """Read items that stand side by side. All of a bracketed option's are its value."""
+        """Read items that stand side by side. In brackets, all items after an option are its value."""
         place = 0
         while place < len(items):
             item, rest = items[place], items[place + 1 :]
@@ -136,7 +136,7 @@ class _Reader:
 
 
 def read_usage(form: str, words: Sequence[str], values: dict[str, int]) -> Usage:
-    """Read one usage line. `words`: the command's own words. `values`: number of words in each known option's value."""
+    """Read one usage line. `words` are the command's own, `values` the number of words in each known option's value."""
     text = _PROGRAM.sub("", form[:LONGEST_USAGE].strip(), count=1)
     tokens = _TOKEN.findall(text)[1:]
     for word in words[1:]:
@@ -186,7 +186,7 @@ def _alternatives(items: _Items) -> list[list[str | _Group]]:
 
 
 def _is_prose(items: _Items) -> bool:
-    """Whether a bracket holds a remark such as `[more options; see below]`."""
+    """Return whether a bracket holds a remark such as `[more options; see below]`."""
     words = [item for item in items if isinstance(item, str) and item[0].isalpha()]
     return len(words) == len(items) >= _REMARK
 
