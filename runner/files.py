@@ -15,8 +15,10 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 """Error numbers of a full disk."""
 
 
-def write_atomically(path: Path, content: bytes) -> None:
+def write_atomically(path: Path, content: bytes, *, lasting: bool = True) -> None:
     """Write a file beside its place, flush it to disk and rename it, so that nobody reads half of it.
+
+    A file that need not outlast a power cut is not flushed (`lasting`), which spares a busy disk.
 
     Raises `OutputsError` if the disk is full or the folder cannot be written.
     """
@@ -25,8 +27,9 @@ def write_atomically(path: Path, content: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with beside.open("wb") as handle:
             handle.write(content)
-            handle.flush()
-            os.fsync(handle.fileno())
+            if lasting:
+                handle.flush()
+                os.fsync(handle.fileno())
         beside.replace(path)
     except OSError as error:
         with suppress(OSError):

@@ -429,3 +429,14 @@ class Tracker(Configured, Protocol):
 
         Raises `ConfigError` when nothing is logged.
         """
+
+
+@runtime_checkable
+class RefreshedTracker(Tracker, Protocol):
+    """A tracker that can show a sweep that is not over."""
+
+    def refresh(self, sweep: Path) -> None:
+        """Show the present state of the sweep in this folder. Raises `TrackingError`.
+
+        A later `log` leaves what it would have left without this. The process may be ended in the middle.
+        """

@@ -33,6 +33,7 @@ EXAMPLES = {
     "dataset=execution agent=execution_agent model=gpt": "real projects, set up and tested",
     "job=environment project=~/src/mine model=gpt": "a Dockerfile and a test script for any project",
     "agent=oracle attempts=3 fresh=true": "the same tasks three times, finished ones too",
+    "job=watch name=quickstart": "what a sweep in another process does now",
     "job=report name=quickstart": "write a sweep's report page and tables from its records",
     "experiment=quickstart job=track": "rebuild tables and tracked runs from the records",
     "job=track name=mine scoring.alpha=0.8": "score finished trials anew, at no cost",

@@ -83,13 +83,16 @@ class Session:
         self._calls: set[asyncio.Task[Answer]] = set()
         self._flights: set[Flight] = set()
         self._turns_down = asyncio.Lock()
-        self._arrived = self._entries = 0
+        self._arrived = self._entries = self._ended = 0
         self.reading = asyncio.Lock()
         """Lock held while a large request is read."""
         self._lane: Lane | None = None
         self._dead = False
         self.unwritten: OSError | None = None
         """Failure to write a call to the ledger, after which the ledger is incomplete."""
+        self.changed: Callable[[int, ModelCall | None], None] = lambda *_: None
+        """Function that is called when a call arrives or ends, with the number of calls under way and the call that has
+        ended. It is called in the gateway's event loop, so it must be quick and must not raise."""
 
     # --- the trial's side ---
 
@@ -158,6 +161,7 @@ class Session:
         self._arrived += 1
         if streamed and self.spec.model.stream == "through":
             call.outlet = Outlet(request)
+        self.changed(self._arrived - self._ended, None)
         call.task = asyncio.get_running_loop().create_task(self._answered(call))
         self._calls.add(call.task)
         call.task.add_done_callback(self._calls.discard)
@@ -343,4 +347,6 @@ class Session:
                 raise
             if self._account and call.attempts:
                 self._account.ended(self._entry(call.index), line)
+            self._ended += 1
+            self.changed(self._arrived - self._ended, line)
         return Answer(status_code=status_code, body=body)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-from contextlib import closing
+from contextlib import closing, nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from runner import __version__
 from runner.cli.config import to_yaml
@@ -18,10 +18,11 @@ from runner.errors import ConfigError, TrackingError
 from runner.executors.desk import Desk
 from runner.files import write_atomically
 from runner.mirror.opening import open_store
-from runner.records import Prices, TrialRecord
+from runner.records import Prices, SpendLimits, TrialRecord
 from runner.sweeps import preflight, sweep_file
 from runner.sweeps.answers_in_reach import Reach
 from runner.sweeps.cells import Job, Settings, Sweep
+from runner.sweeps.live_file import LiveFile
 from runner.sweeps.plan import identity, make_plan
 from runner.sweeps.plan_text import plan_text
 from runner.sweeps.refusals import check_trials
@@ -31,7 +32,7 @@ from runner.terminal.escaping import Say, one_line, width, wrapped
 from runner.trials.scratch_folder import scratch_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from runner.report.progress import Progress
     from runner.sweeps.plan import Plan
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 ALL_JUDGED, SOME_INVALID, CAPPED = 0, 4, 5
 """Exit codes of a sweep that ran to its end."""
+STAMP = "projected.json"
+"""File of a sweep's folder that says of which records its tables and tracked runs are."""
 PACKAGES = ("hydra-core", "litellm", "docker", "mlflow")
 """Packages whose version can change a result or its display."""
 
@@ -79,13 +82,14 @@ class SweepJob(Job):
             for task in plan.refused:
                 _print(f"refused: {one_line(f'{task.dataset}/{task.name}: {task.refused}')}")
             _print_damaged(plan, store)
-            plan, capped = _run(sweep, plan, store, stopping) if plan.todo else (plan, False)
-            records = store.load([trial.key for trial in plan.trials if not trial.task.refused])
-            store.fetch(records)
-            show(_project(settings, records))
-            store.publish(settings.folder)
-            if settings.record:
-                _write_cassette(settings.record, plan, store, records)
+            with LiveFile(settings.folder) if plan.todo else nullcontext() as live:
+                plan, capped = _run(sweep, plan, store, stopping, live) if live else (plan, False)
+                records = store.load([trial.key for trial in plan.trials if not trial.task.refused])
+                store.fetch(records)
+                show(_project(settings, records))
+                store.publish(settings.folder)
+                if settings.record:
+                    _write_cassette(settings.record, plan, store, records)
         judged = sum(record.judged for record in records.values())
         if judged == len(plan.trials):
             return ALL_JUDGED
@@ -147,13 +151,14 @@ def _print_replaced(folder: Path, plan: Plan) -> None:
         )
 
 
-def _run(sweep: Sweep, plan: Plan, store: Store, stopping: Stopping) -> tuple[Plan, bool]:
-    """Run the trials left to do.
+def _run(sweep: Sweep, plan: Plan, store: Store, stopping: Stopping, live: LiveFile) -> tuple[Plan, bool]:
+    """Run the trials left to do, and say in `live` what they do.
 
     Return the plan, without the trials whose answer was found in reach, and whether a budget of the sweep kept trials
     from starting.
     """
     from runner.gateway import Gateway  # noqa: PLC0415 - a finished sweep resumes without loading what runs trials
+    from runner.jobs.refreshing import Refreshing, RefreshProcess  # noqa: PLC0415 - as below
     from runner.report.progress import Progress  # noqa: PLC0415
 
     settings = sweep.settings
@@ -166,14 +171,40 @@ def _run(sweep: Sweep, plan: Plan, store: Store, stopping: Stopping) -> tuple[Pl
         if settings.gateway.preflight:
             preflight.check(preflight.routes(plan.todo), gateway, settings.folder, progress.note)
         desk = Desk(sweep, plan, store, gateway, progress, partial(_write_plan, sweep))
+        live.follow(_described(desk, progress))
+        once = RefreshProcess(settings, settings.folder / STAMP)
         # closing: if Ctrl-C strikes in this loop, the trials still end before the gateway does.
-        with closing(settings.executor.run(desk, stopping.cancel)) as records:
-            _show(desk.breaker.watching(records, progress.note), progress)
+        with (
+            Refreshing(settings.refresh_seconds, once, progress.note) as refreshing,
+            closing(settings.executor.run(desk, stopping.cancel)) as records,
+        ):
+            _show(refreshing.hearing(desk.breaker.watching(records, progress.note)), progress)
+        live.finish("writing the tables, the report and the tracked runs")
         if desk.breaker.held:
             _write_plan(sweep, desk.plan, desk.breaker.held)
         for line in desk.not_started():
             progress.note(line)
         return desk.plan, bool(desk.capped)
+
+
+def _described(desk: Desk, progress: Progress) -> Callable[[], dict[str, Any]]:
+    """Return the function that describes the sweep for `live.json`."""
+    limits = {
+        trial.key: SpendLimits(
+            **trial.cell.budget.model_dump(exclude={"name", "wall_seconds"}), wall_seconds=trial.seconds
+        )
+        for trial in desk.plan.trials
+    }
+    return lambda: {
+        "doing": progress.doing_now,
+        "total": progress.total,
+        "done": progress.done,
+        "left": progress.remaining,
+        "waiting": progress.waiting,
+        "spent": dict(desk.account.spent),
+        "limits": desk.settings.sweep_budget,
+        "running": progress.running(limits),
+    }
 
 
 def _show(records: Iterable[TrialRecord], progress: Progress) -> None:
@@ -220,7 +251,7 @@ def _project(settings: Settings, records: dict[str, TrialRecord]) -> str:
 
     Tables and tracked runs are written unless they are of these records already, which `projected.json` tells.
     """
-    folder, stamp = settings.folder, settings.folder / "projected.json"
+    folder, stamp = settings.folder, settings.folder / STAMP
     plan = sweep_file.read(folder).model_dump(mode="json", exclude={"created", "imported"})
     ended = sorted((key, record.finished_at.isoformat()) for key, record in records.items())
     state = hashlib.sha256(json.dumps([ended, plan, identity(settings.tracker)]).encode()).hexdigest()

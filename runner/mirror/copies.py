@@ -25,8 +25,8 @@ ARCHIVE = ".tar.gz"
 """Ending of the large files of a trial, which only people read."""
 PLAN = (sweep_file.NAME, "config.yaml")
 """Files of a sweep that other machines need; they make the others anew."""
-OWN = ("projected.json",)
-"""Files of a sweep that are true on one machine alone: where it was tracked."""
+OWN = ("projected.json", "live.json")
+"""Files of a sweep that are true on one machine alone: where it was tracked, and what runs there now."""
 _READ_BYTES = 1 << 20
 _SWEEP = re.compile(
     rf"{SWEEPS}/(?P<sweep>[A-Za-z0-9][\w.+-]*)/(?P<file>{'|'.join(map(re.escape, PLAN))})", re.ASCII

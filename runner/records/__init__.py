@@ -5,6 +5,7 @@ loudly. A missing value is `None`, never 0. A field's meaning stands beneath it.
 """
 
 from runner.records.base import ErrorInfo, Record
+from runner.records.live import Activity, LiveSweep, LiveTrial
 from runner.records.outcomes import (
     AXES,
     CELL_SEPARATOR,
@@ -62,6 +63,7 @@ __all__ = [
     "CELL_SEPARATOR",
     "HUNG_UP",
     "PREFLIGHT_SMALLEST",
+    "Activity",
     "Answer",
     "ApiName",
     "Budget",
@@ -83,6 +85,8 @@ __all__ = [
     "Image",
     "InstalledBundle",
     "Judge",
+    "LiveSweep",
+    "LiveTrial",
     "Model",
     "ModelCall",
     "OwnUsage",

@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from threading import Event, RLock, Thread
 from time import monotonic
 from typing import NamedTuple, Self
@@ -15,7 +16,7 @@ from rich.progress import BarColumn, ProgressColumn, Task, TimeElapsedColumn
 from rich.progress import Progress as Bar
 from rich.text import Text
 
-from runner.records import TrialRecord
+from runner.records import Activity, LiveTrial, SpendLimits, TrialRecord
 from runner.report.time_left import spelled, time_left
 from runner.terminal.escaping import console as terminal
 from runner.terminal.escaping import one_line, printable, step
@@ -47,6 +48,10 @@ class _Running(NamedTuple):
     name: str
     since: float
     phase: str
+    began: datetime
+    phase_since: datetime
+    activity_since: datetime
+    activity: Activity = Activity()
     image: str = ""
     """Image that is being made for it; empty if none is."""
 
@@ -104,12 +109,19 @@ class Progress:
     def started(self, key: str, name: str) -> None:
         """Count a trial that starts; `name` is for people."""
         with self._lock:
-            self._running[key] = _Running(name, monotonic(), PHASES["environment"])
+            now = datetime.now(UTC)
+            self._running[key] = _Running(name, monotonic(), PHASES["environment"], now, now, now)
             self._at_once = max(self._at_once, len(self._running))
 
     def entered(self, key: str, phase: str) -> None:
         """Move a running trial to a phase of its record."""
         self._mark(key, PHASES.get(phase, phase))
+
+    def acting(self, key: str, activity: Activity) -> None:
+        """Note what the agent of a running trial does."""
+        with self._lock:
+            if trial := self._running.get(key):
+                self._running[key] = trial._replace(activity=activity, activity_since=datetime.now(UTC))
 
     def left(self, key: str) -> None:
         """Count a trial that no longer runs, with or without a record."""
@@ -154,6 +166,45 @@ class Progress:
         """Word for a phase -> number of trials in it."""
         return Counter(trial.phase for trial in self._trials())
 
+    @property
+    def doing_now(self) -> str:
+        """What is being done before trials run; empty if nothing is."""
+        return "".join(self._doing)
+
+    @property
+    def done(self) -> int:
+        """Number of trials that have ended."""
+        return self._ended.total()
+
+    @property
+    def remaining(self) -> str:
+        """The estimated time left in words; empty if there is none."""
+        now = monotonic()
+        running = [now - trial.since for trial in self._trials()]
+        unbegun = max(0, self.total - self.done - len(running))
+        return spelled(time_left(tuple(self._seconds), running, unbegun, self._at_once))
+
+    @property
+    def waiting(self) -> int:
+        """Number of trials that wait for the limits on model calls."""
+        return self._waiting()
+
+    def running(self, limits: Mapping[str, SpendLimits]) -> tuple[LiveTrial, ...]:
+        """Return the trials that run, in the order in which they began; `limits` has those of each by its key."""
+        return tuple(
+            LiveTrial(
+                key=key,
+                phase=trial.phase,
+                image=trial.image,
+                started_at=trial.began,
+                phase_since=trial.phase_since,
+                activity=trial.activity,
+                activity_since=trial.activity_since,
+                limits=limits.get(key, SpendLimits()),
+            )
+            for key, trial in tuple(self._running.items())
+        )
+
     def summary(self) -> str:
         """Return all figures in one line, the most important first."""
         return ", ".join((*self._figures(), *self._details()))
@@ -163,12 +214,8 @@ class Progress:
 
     def _figures(self) -> tuple[str, ...]:
         """Return the figures that are never cut: trials done, USD and the time left."""
-        done, now = self._ended.total(), monotonic()
-        running = [now - trial.since for trial in self._trials()]
-        waiting = max(0, self.total - done - len(running))
-        left = spelled(time_left(tuple(self._seconds), running, waiting, self._at_once))
         usd = f"{'>=' if self._unpriced else ''}{self._usd:.2f} USD"
-        return tuple(filter(None, (f"{done}/{self.total} done", usd, left)))
+        return tuple(filter(None, (f"{self.done}/{self.total} done", usd, self.remaining)))
 
     def _details(self) -> tuple[str, ...]:
         """Return the other figures; the last are left out first where there is no room."""
@@ -179,7 +226,7 @@ class Progress:
         kinds = [
             f"{self._ended[kind]} {kind}" for kind in ("invalid", "passed", "failed") if self._ended[kind]
         ]
-        waiting = self._waiting()
+        waiting = self.waiting
         limits = (f"{waiting} waiting for the limits on calls",) if waiting else ()
         return (*(() if phases else self._doing), running, *kinds, *limits)
 
@@ -194,7 +241,10 @@ class Progress:
     def _mark(self, key: str, phase: str, image: str = "") -> None:
         with self._lock:
             if trial := self._running.get(key):
-                self._running[key] = trial._replace(phase=phase, image=image)
+                now, spent = datetime.now(UTC), trial.activity.model_copy(update={"doing": "", "text": ""})
+                self._running[key] = trial._replace(
+                    phase=phase, phase_since=now, image=image, activity=spent, activity_since=now
+                )
 
     def _report(self) -> None:
         self._reported = self._ended.total()

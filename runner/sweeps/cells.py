@@ -100,6 +100,10 @@ class Settings(Record):
     """Limits on the spend of this command. No new trial starts once one of them is reached. Scripts and recordings
     spend only time."""
 
+    refresh_seconds: float | None = Field(default=180.0, gt=0)
+    """Least time between two updates of the report and the tracked runs while trials run; None updates them only at the
+    end. Twenty times the duration of the last update passes before the next."""
+
     @property
     def folder(self) -> Path:
         """Folder of the sweep."""

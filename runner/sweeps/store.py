@@ -15,6 +15,7 @@
     │   └── superseded/<n>/            finished trials replaced by `fresh=true`; their spend is not counted
     ├── cache/                         what agents in our process share
     └── <sweep>/                       plan, projections and report of one command
+        └── live.json                  what a running sweep does now, for `job=watch`
 
 A try that died with its runner left a ledger and no record. The next `begin` finds it, so that no spend is lost.
 """
@@ -23,6 +24,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -33,11 +35,13 @@ from pydantic import ValidationError
 
 from runner.errors import OutputsError
 from runner.files import no_room, write_atomically
-from runner.locks import exclusive
+from runner.locks import exclusive, held
 from runner.records import ErrorInfo, ModelCall, Retry, TrialRecord, Usage
 from runner.records.base import first_fault
 from runner.records.trial_files import JUDGE_LEDGER, LEDGER, RECORD, SENT
 
+LOOKING_SECONDS = 0.05
+"""Far longer than `Store.holder` holds a lock."""
 _ASIDE = ("earlier", "superseded")
 """Names of the folders that hold tries which were moved aside."""
 
@@ -59,7 +63,7 @@ class Store:
         path = self.outputs / ".lock"
         with ExitStack() as stack:
             try:
-                stack.enter_context(exclusive(path, wait=False))
+                self._take(stack, path)
                 path.write_text(f"process {os.getpid()}")
             except BlockingIOError as error:
                 message = (
@@ -76,6 +80,28 @@ class Store:
             self._is_closed = False
             stack.callback(self.close)
             yield
+
+    def _take(self, stack: ExitStack, path: Path) -> None:
+        """Take the lock, at the second try if somebody was only looking (`holder`)."""
+        try:
+            stack.enter_context(exclusive(path, wait=False))
+        except BlockingIOError:
+            time.sleep(LOOKING_SECONDS)
+            stack.enter_context(exclusive(path, wait=False))
+
+    def holder(self) -> str | None:
+        """Return who holds `outputs/`, as `process 12`; None if nobody does.
+
+        To learn it, a free lock is held for some microseconds.
+        """
+        path = self.outputs / ".lock"
+        try:
+            with held(path, wait=False):
+                return None
+        except BlockingIOError:
+            return path.read_text().strip()
+        except OSError:  # no runner was ever here, or nobody may look
+            return None
 
     def close(self) -> None:
         """Refuse trials and records from now on, since another runner may write them. Wait for a write under way."""

@@ -105,9 +105,23 @@ class MlflowTracker(Record):
 
         Raises `TrackingError` when the store does not take it and `ConfigError` when the folder holds no sweep.
         """
+        with self._failures_named(sweep):
+            return self._log(sweep)
+
+    def refresh(self, sweep: Path) -> None:
+        """Show the present state of a sweep that is not over. `log` replaces the runs that this writes.
+
+        Raises as `log` does.
+        """
+        with self._failures_named(sweep):
+            self._refresh(sweep)
+
+    @contextmanager
+    def _failures_named(self, sweep: Path) -> Iterator[None]:
+        """Turn a failure of the store into a `TrackingError`."""
         try:
             with _offline_and_quiet():
-                return self._log(sweep)
+                yield
         except _store_failures() as error:
             reason = " ".join(str(error).split())[:500]
             raise TrackingError(
@@ -116,10 +130,11 @@ class MlflowTracker(Record):
                 f"python -m runner job=track name={sweep.name}{_outputs_argument(sweep.parent)}"
             ) from error
 
-    def _log(self, sweep: Path) -> str:
+    @contextmanager
+    def _opened(self, sweep: Path) -> Iterator[tuple[MlflowClient, str, list[TrackedRun]]]:
+        """Open the store. Return its client, the id of the experiment, and the runs that the sweep should have."""
         with uncollected():
             from mlflow import MlflowClient  # noqa: PLC0415 - two seconds, and only to log
-            from mlflow.tracing.client import TracingClient  # noqa: PLC0415
 
             from runner.report.tracked_runs import tracked_runs  # noqa: PLC0415 - brings pandas
 
@@ -132,7 +147,24 @@ class MlflowTracker(Record):
         with alone(store, sweep.parent):
             runs = tracked_runs(sweep, self.trajectories)
             client = MlflowClient(tracking_uri=store)
-            experiment = self._experiment(client, sweep.parent)
+            yield client, self._experiment(client, sweep.parent), runs
+
+    def _refresh(self, sweep: Path) -> None:
+        from runner.tracking.provisional_runs import bring_up_to_date  # noqa: PLC0415 - only while a sweep runs
+
+        store = self._store(sweep.parent)
+        with self._opened(sweep) as (client, experiment, runs):
+            deleted, run_ids = bring_up_to_date(client, experiment, sweep.name, runs)
+            self._trace(store, experiment, sweep, run_ids)
+            if not _is_server(store):
+                _remove(deleted, sweep.parent.resolve() / _ARTIFACTS)
+            _save_view(client, experiment, sweep.name)
+
+    def _log(self, sweep: Path) -> str:
+        store = self._store(sweep.parent)
+        with self._opened(sweep) as (client, experiment, runs):
+            from mlflow.tracing.client import TracingClient  # noqa: PLC0415 - see _opened
+
             task_sets = TaskSets(TracingClient(store), experiment)
             replaced, run_ids = _reconcile(client, task_sets, sweep.name, runs)
             left_out = self._trace(store, experiment, sweep, run_ids)
@@ -151,7 +183,7 @@ class MlflowTracker(Record):
 
     def _trace(self, store: str, experiment: str, sweep: Path, runs: Mapping[str, str]) -> str:
         """Bring the sweep's traces up to date. Return a line about those that are left out; empty if none is."""
-        from mlflow.tracing.client import TracingClient  # noqa: PLC0415 - see _log
+        from mlflow.tracing.client import TracingClient  # noqa: PLC0415 - see _opened
 
         from runner.report.trial_traces import traced_trials  # noqa: PLC0415
         from runner.tracking.traces import TraceStore  # noqa: PLC0415
@@ -243,7 +275,7 @@ def _remove(folders: Sequence[str], below: Path) -> None:
 
 def _write(client: MlflowClient, task_sets: TaskSets, sweep: str, run: TrackedRun) -> str:
     """Write a run and return its id."""
-    from mlflow.entities import Metric, Param  # noqa: PLC0415 - see _log
+    from mlflow.entities import Metric, Param  # noqa: PLC0415 - see _opened
 
     from runner.report.csv_cells import to_csv  # noqa: PLC0415
     from runner.report.tracked_runs import COLUMNS  # noqa: PLC0415
@@ -302,7 +334,7 @@ def _offline_and_quiet() -> Iterator[None]:
 
 def _store_failures() -> tuple[type[Exception], ...]:
     """Return the exceptions that a store, its driver or its disk raises. Called only after a failure."""
-    from mlflow.exceptions import MlflowException  # noqa: PLC0415 - see _log
+    from mlflow.exceptions import MlflowException  # noqa: PLC0415 - see _opened
     from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415
 
     return MlflowException, SQLAlchemyError, OSError, ImportError

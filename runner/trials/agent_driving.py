@@ -213,7 +213,10 @@ class Workbench:
         """See `protocols.Bench`."""
         number = self.asked - 1
         calls = self.run.state.used.setdefault(number, [])
-        calls.append(ToolCall(id=f"{number}.{len(calls)}", name=name, arguments=json.dumps(dict(arguments))))
+        call = ToolCall(id=f"{number}.{len(calls)}", name=name, arguments=json.dumps(dict(arguments)))
+        calls.append(call)
+        if reporting := self.run.state.reporting:
+            reporting.using(call)
 
     def returned(self, result: str) -> None:
         """See `protocols.Bench`."""

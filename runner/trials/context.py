@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from runner.gateway import Gateway
     from runner.protocols import SandboxProvider
-    from runner.records import InstalledBundle, Retry, TrialRecord
+    from runner.records import Activity, InstalledBundle, Retry, TrialRecord
     from runner.sweeps.plan import PlannedTrial
     from runner.trials.state import TrialState
 
@@ -23,6 +23,9 @@ class Watcher(Protocol):
     def entered(self, key: str, phase: str) -> None:
         """Note that the trial of this key enters a phase, named as in `PhaseSeconds`."""
 
+    def acting(self, key: str, activity: Activity) -> None:
+        """Note what the agent of the trial of this key does now."""
+
     def making(self, key: str, how: str, image: str) -> AbstractContextManager[None]:
         """Return the context in which an image of the trial is obtained. See `protocols.ImageProgress` for `how`."""
 
@@ -31,6 +34,9 @@ class Unwatched:
     """A watcher that does nothing."""
 
     def entered(self, key: str, phase: str) -> None:
+        """See `Watcher`."""
+
+    def acting(self, key: str, activity: Activity) -> None:
         """See `Watcher`."""
 
     def making(self, key: str, how: str, image: str) -> AbstractContextManager[None]:  # noqa: ARG002 - the protocol's

@@ -33,6 +33,7 @@ from runner.sandbox.inside import proxied, supervised
 from runner.sandbox.network import allowed
 from runner.terminal.escaping import one_line
 from runner.trials import workspace
+from runner.trials.activity import Reporting
 from runner.trials.agent_driving import Clock, DrivenMachine, Workbench, drive
 from runner.trials.context import TrialContext, TrialRun
 from runner.trials.outcome import REFUSED, refused_call
@@ -216,7 +217,9 @@ def _open_session(run: TrialRun) -> Session | None:
         ledger=run.state.folder / LEDGER,
         cassette=find(cell.model, *names, trial.attempt) if cell.model.replayed else None,
     )
-    return run.stack.enter_context(run.context.gateway.open(spec))
+    session = run.stack.enter_context(run.context.gateway.open(spec))
+    run.state.reporting = Reporting(session, partial(run.context.watcher.acting, trial.key))
+    return session
 
 
 def _open_asking(run: TrialRun) -> Asking | None:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         Verdict,
     )
     from runner.sweeps.plan import PlannedTrial
+    from runner.trials.activity import Reporting
     from runner.trials.workspace import Workspace
 
 
@@ -58,6 +59,8 @@ class TrialState:
     image: Image | None = None
     result: ExecResult | None = None
     session: Session | None = None
+    reporting: Reporting | None = None
+    """Teller of what the agent does; None without a model."""
     egress: Egress | None = None
     sockets: Path | None = None
     """Host folder with the sockets by which the sandbox reaches the gateway or the proxy; None: it reaches neither."""

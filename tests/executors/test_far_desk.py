@@ -14,17 +14,18 @@ from runner import __version__
 from runner.errors import ConfigError, GatewayError, OutputsError
 from runner.executors.desk import NODE_LOST, Desk
 from runner.executors.ray.executor import secrets_of
-from runner.executors.ray.far_desk import FarAccount, FarStore
+from runner.executors.ray.far_desk import FarAccount, FarDisplay, FarStore
 from runner.executors.ray.line import Line
 from runner.executors.ray.messages import Kit, Secrets, address_of
 from runner.gateway import Gateway
 from runner.gateway.account import Entry, SweepAccount
-from runner.records import CallLimits, ModelCall, Status
+from runner.records import Activity, CallLimits, LiveTrial, ModelCall, Status
 from runner.report.progress import Progress
 from runner.sweeps.plan import make_plan
 from runner.sweeps.store import Store
 from tests.support.crew_trials import crew_sweep
 from tests.support.records_factory import trial_record
+from tests.support.waiting import until
 
 pytest.importorskip("ray")
 
@@ -72,6 +73,27 @@ def connected(desk: Desk, work: Work) -> None:
         carrying.cancel()
 
     asyncio.run(both())
+
+
+def test_what_a_trial_on_another_node_does_is_seen_at_the_desk(desk: Desk) -> None:
+    key = desk.plan.todo[0].key
+    desk.display.started(key, "x")
+
+    async def work(line: Line, window: Window) -> None:  # noqa: ARG001 - the signature's
+        display = FarDisplay(line)
+        display.entered(key, "agent")
+        display.acting(key, Activity(doing="model", turns=3))
+        await asyncio.to_thread(until, lambda: shown(desk).activity.turns)
+
+    connected(desk, work)
+    assert (shown(desk).phase, shown(desk).activity) == ("agent", Activity(doing="model", turns=3))
+
+
+def shown(desk: Desk) -> LiveTrial:
+    """The only trial that runs, as the display knows it."""
+    assert isinstance(desk.display, Progress)
+    (trial,) = desk.display.running({})
+    return trial
 
 
 def test_what_a_lost_crew_held_is_charged_at_its_worst_and_its_call_is_lost(desk: Desk) -> None:

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from rich.console import Console
 
-from runner.records import Status
+from runner.records import Activity, SpendLimits, Status
 from runner.report import progress as module
 from runner.report.progress import Progress, fitted
 from runner.terminal.escaping import clock
@@ -134,6 +134,24 @@ def test_removing_what_dead_runs_left_looked_like_a_sweep_that_did_nothing() -> 
     assert progress.summary() == "0/1 done, 0.00 USD, removing 12 containers that a dead run left, 0 running"
     progress.started(KEY, "x")
     assert progress.summary() == "0/1 done, 0.00 USD, 1 running (1 starting)"
+
+
+def test_what_running_trials_do_can_be_read_from_elsewhere() -> None:
+    progress, _ = quiet(2)
+    progress.started(KEY, "codex · a")
+    progress.entered(KEY, "agent")
+    progress.acting(KEY, Activity(doing="tool", text="bash: ls", turns=2, cost_usd=0.5))
+    progress.acting("gone", Activity())
+    limits = SpendLimits(usd=1)
+    (trial,) = progress.running({KEY: limits})
+    assert (trial.key, trial.phase, trial.activity.text, trial.limits) == (KEY, "agent", "bash: ls", limits)
+    assert trial.started_at <= trial.phase_since <= trial.activity_since
+    progress.entered(KEY, "verify")
+    (trial,) = progress.running({})
+    assert (trial.phase, trial.activity) == (
+        "tests",
+        Activity(turns=2, cost_usd=0.5),
+    )  # it is spent all the same
 
 
 FIGURES = ("12/400 done", ">=12.75 USD", "30-45 min left")

@@ -20,7 +20,7 @@ from runner.records.trial_files import SENT
 
 if TYPE_CHECKING:
     from runner.executors.ray.line import Line
-    from runner.records import CallLimits, ModelCall, Retry, TrialRecord
+    from runner.records import Activity, CallLimits, ModelCall, Retry, TrialRecord
 
 
 class FarAccount:
@@ -120,6 +120,10 @@ class FarDisplay:
     def entered(self, key: str, phase: str) -> None:
         """See `Watcher`."""
         self._line.tell("entered", key, phase)
+
+    def acting(self, key: str, activity: Activity) -> None:
+        """See `Watcher`."""
+        self._line.tell("acting", key, activity)
 
     @contextmanager
     def making(self, key: str, how: str, image: str) -> Iterator[None]:  # noqa: ARG002 - the protocol's

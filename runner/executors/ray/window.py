@@ -50,6 +50,7 @@ class Window:
             "ended": self._ended,
             "closed": self._closed,
             "entered": desk.display.entered,
+            "acting": desk.display.acting,
             "note": desk.display.note,
         }
 
