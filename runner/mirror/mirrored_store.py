@@ -52,7 +52,7 @@ class MirroredStore(Store):
                 stack.enter_context(super().locked())
                 lease = Lease(self._bucket, self._marks.place(), self._settings.lease_seconds, self._on_loss)
                 self._lease = stack.enter_context(lease)
-                taken = self._take()
+                taken = self._take_new()
                 unsent = list(self._trials.unsent(self.outputs / "trials"))
                 _for_each(self._trials.send, unsent)
             self._say(
@@ -74,9 +74,9 @@ class MirroredStore(Store):
         While a runner of this machine is at work, its folder is as new as the store.
         """
         with exclusive(self._marks.lock):
-            if self._is_in_use():
+            if self.holder() is not None:
                 return
-            taken = self._take()
+            taken = self._take_new()
             if sweep_file.exists(sweep):
                 self.fetch([row.key for row in sweep_file.read(sweep).planned])
         if taken:
@@ -109,7 +109,7 @@ class MirroredStore(Store):
             self._check_lease()
             self._sweeps.send(sweep)
 
-    def _take(self) -> int:
+    def _take_new(self) -> int:
         """Take what other drivers have sent. Return the number of records."""
         new = self._trials.look()
         _for_each(self._trials.take, new)
@@ -119,13 +119,6 @@ class MirroredStore(Store):
     def _check_lease(self) -> None:
         if self._lease:
             self._lease.check()
-
-    def _is_in_use(self) -> bool:
-        try:
-            with exclusive(self.outputs / ".lock", wait=False):
-                return False
-        except BlockingIOError:
-            return True
 
     @contextmanager
     def _explaining(self) -> Iterator[None]:
