@@ -3,8 +3,8 @@
 The data come from the gateway's records, so they mean the same for every agent. Columns read beside those of
 `metrics.table`: `tool_kinds`, the kinds of a trial's tool calls in order, separated by spaces; `tool_phases`, the
 phases of these calls, separated likewise; `programs`, the programs that its terminal commands ran, separated by `;`;
-`own_finish`, whether the agent ended its work itself. All figures are over the **valid** trials, every attempt, of
-cells with a model.
+`own_finish`, whether the agent ended its work itself; `file_reads` and `repeated_reads`, how often it read files, and
+read again what it had read. All figures are over the **valid** trials, every attempt, of cells with a model.
 """
 
 from __future__ import annotations
@@ -74,6 +74,21 @@ def tool_calls(trials: pd.DataFrame) -> pd.DataFrame:
     )
     table = counted.assign(total=counted.sum(axis=1)).groupby(rows["cell"]).mean()
     return table.assign(trials=rows.groupby("cell").size())
+
+
+def reads(trials: pd.DataFrame) -> pd.DataFrame:
+    """Return how often files were read again (AgentMeter, section 1), over trials whose reads were counted; index cell.
+
+    Columns: `trials`, the denominator; `reads` and `repeated`, means per trial; `share`, repeated reads / reads of all
+    these trials (NaN without a read); `most`, the repeated reads of the trial with the most. A read is repeated if an
+    earlier one of the trial had the same tool and the same arguments.
+    """
+    rows = _rows(trials).reindex(columns=["cell", "file_reads", "repeated_reads"]).dropna()
+    counts = rows[["file_reads", "repeated_reads"]].astype(float).set_axis(["reads", "repeated"], axis=1)
+    grouped = counts.groupby(rows["cell"])
+    sums = grouped.sum()
+    table = grouped.mean().assign(trials=grouped.size(), most=grouped["repeated"].max())
+    return table.assign(share=sums["repeated"] / sums["reads"].where(sums["reads"] > 0))
 
 
 def correlations(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:

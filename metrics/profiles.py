@@ -24,6 +24,29 @@ def pass_profile(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
     return table.assign(pass_rate=table["passes"] / table["planned"])
 
 
+def composition(trials: pd.DataFrame, stratum: str) -> pd.DataFrame:
+    """Return the number of **planned** tasks by stratum and tier (AgentMeter section 3.2); index the stratum.
+
+    There is a column per tier; a stratum without a task of a tier has 0.
+    """
+    tasks = trials.drop_duplicates(["dataset", "task"])
+    return pd.crosstab(tasks[stratum], tasks["tier"])
+
+
+def passes_by(trials: pd.DataFrame, attempts: str, stratum: str) -> pd.DataFrame:
+    """Return the passes of each cell by a column of its tasks, such as `source`; index (cell, stratum).
+
+    Columns: `planned` tasks; `passes`, `pass_rate` and `mean_reward` over them, where a task without a valid trial
+    contributes zero.
+    """
+    tasks = per_task(trials, select(trials, attempts), ["passed", "reward"])
+    of_task = trials.groupby(["dataset", "task"])[stratum].first()
+    own = of_task.loc[pd.MultiIndex.from_frame(tasks[["dataset", "task"]])].set_axis(tasks.index)
+    grouped = tasks.groupby(["cell", own])
+    table = pd.DataFrame({"planned": grouped.size(), "passes": grouped["passed"].sum()})
+    return table.assign(pass_rate=grouped["passed"].mean(), mean_reward=grouped["reward"].mean())
+
+
 def budget_curve(
     trials: pd.DataFrame, attempts: str, budgets: Sequence[float], cbq: str = "quality"
 ) -> pd.DataFrame:
@@ -76,17 +99,20 @@ def tokens_across_agents(trials: pd.DataFrame) -> pd.DataFrame:
     Counted are **valid** trials with tokens; an agent's tokens and passes are means over its attempts at the task. The
     index is model and task, with dataset and budget between them where these columns exist; tasks with one agent are
     left out. Columns: `agents`, the number of agents; `least` and `most`, the agents with the fewest and most tokens,
-    each with its `_tokens` and `_passed` (share of attempts); `ratio` = most_tokens / least_tokens. Ties go by name.
+    each with its `_tokens`, `_passed` (share of attempts) and `_repeated` (repeated reads; NaN where they were not
+    counted); `ratio` = most_tokens / least_tokens. Ties go by name.
     """
     unit = [name for name in ("model", "dataset", "budget", "task") if name in trials]
     rows = trials[valid(trials) & (trials["tokens"].fillna(0) > 0)]
-    means = rows[["tokens", "passed"]].astype(float).groupby([rows[name] for name in (*unit, "agent")]).mean()
+    values = rows.reindex(columns=["tokens", "passed", "repeated_reads"]).astype(float)
+    means = values.groupby([rows[name] for name in (*unit, "agent")]).mean()
     each = means.reset_index().sort_values([*unit, "tokens", "agent"]).groupby(unit)
     table = pd.DataFrame({"agents": each.size()})
-    for name, values in (("least", each.nth(0)), ("most", each.nth(-1))):
-        own = values.set_index(unit)
+    for name, ends in (("least", each.nth(0)), ("most", each.nth(-1))):
+        own = ends.set_index(unit)
         table[name] = own["agent"]
-        table[[f"{name}_tokens", f"{name}_passed"]] = own[["tokens", "passed"]]
+        own_values = own[["tokens", "passed", "repeated_reads"]]
+        table[[f"{name}_tokens", f"{name}_passed", f"{name}_repeated"]] = own_values
     return table.assign(ratio=table["most_tokens"] / table["least_tokens"])[table["agents"] > 1]
 
 

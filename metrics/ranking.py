@@ -1,8 +1,9 @@
-"""Rankings: agreement of two scorings, and the best cell by each criterion (AgentMeter sections 4.1, 5.1, 5.2, 5.4)."""
+"""Rankings: agreement of two scorings, and the best cell by each criterion (AgentMeter sections 4.1, 5.1 to 5.4)."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,11 @@ FEWEST = 3
 """Smallest number of cells for a rank correlation."""
 CRITERIA = ("passes", "tokens_per_pass", "usd_per_pass", "AMS")
 """Criteria for the best cell, in the paper's order; each is a column of the cells and a statistic of `Draws`."""
+
+Fixed = Literal["model", "agent"]
+"""Part of a pair that stays the same while the other one is varied."""
+VARIED: Mapping[Fixed, Fixed] = {"model": "agent", "agent": "model"}
+"""Part that stays the same -> part that is varied."""
 
 
 class Agreement(NamedTuple):
@@ -140,31 +146,33 @@ def _in_order(cells: pd.DataFrame, name: str) -> pd.DataFrame:
     return scores.sort_values(["bounded", "value"], ascending=[True, BETTER[name] < 0], kind="stable")
 
 
-def gap_to_best(cells: pd.DataFrame) -> pd.Series[float]:
-    """Return Δbest of each cell: the best AMS of any cell with the same model, less its own.
+def gap_to_best(cells: pd.DataFrame, fixed: Fixed = "model") -> pd.Series[float]:
+    """Return Δbest of each cell: the best AMS of any cell with the same model (or agent, if `fixed`), less its own.
 
-    Columns read: `model`, `AMS`; where `dataset` and `budget` exist, these must be the same too. Δbest is at least 0,
+    Columns read: `fixed`, `AMS`; where `dataset` and `budget` exist, these must be the same too. Δbest is at least 0,
     and NaN for a cell without AMS.
     """
-    best = cells.groupby(_unit(cells))["AMS"].transform("max")
+    best = cells.groupby(_unit(cells, fixed))["AMS"].transform("max")
     return (best - cells["AMS"]).rename("gap")
 
 
-def delta_best(cells: pd.DataFrame) -> pd.DataFrame:
+def delta_best(cells: pd.DataFrame, fixed: Fixed = "model") -> pd.DataFrame:
     """Return the best and the worst agent of each model by AMS, and the gap between them (AgentMeter Table 3).
 
-    Columns read: `model`, `agent`, `AMS`, and `dataset` and `budget` where they exist. The index is the model, with
-    dataset and budget if read. Columns: `agents` (how many), `best`, `best_AMS`, `worst`, `worst_AMS`, `gap`. Cells
-    without AMS are left out; ties go to the first name.
+    With `fixed="agent"` it is the best and the worst model of each agent (section 5.3). Columns read: `model`, `agent`,
+    `AMS`, and `dataset` and `budget` where they exist. The index is what is fixed, with dataset and budget if read.
+    Columns: `agents` (or `models`; how many), `best`, `best_AMS`, `worst`, `worst_AMS`, `gap`. Cells without AMS are
+    left out; ties go to the first name.
     """
-    known = cells.dropna(subset=["AMS"]).sort_values("agent")
-    grouped = known.groupby(_unit(cells))["AMS"]
+    varied = VARIED[fixed]
+    known = cells.dropna(subset=["AMS"]).sort_values(varied)
+    grouped = known.groupby(_unit(cells, fixed))["AMS"]
     best, worst = known.loc[grouped.idxmax()], known.loc[grouped.idxmin()]
     columns = {
-        "agents": grouped.size().to_numpy(),
-        "best": best["agent"].to_numpy(),
+        f"{varied}s": grouped.size().to_numpy(),
+        "best": best[varied].to_numpy(),
         "best_AMS": best["AMS"].to_numpy(),
-        "worst": worst["agent"].to_numpy(),
+        "worst": worst[varied].to_numpy(),
         "worst_AMS": worst["AMS"].to_numpy(),
         "gap": (grouped.max() - grouped.min()).to_numpy(),
     }
@@ -184,5 +192,5 @@ def pareto(rate: ArrayLike, usd: ArrayLike) -> np.ndarray:
     return np.asarray(known & ~(as_good & better & known[None, :]).any(axis=1))
 
 
-def _unit(cells: pd.DataFrame) -> list[str]:
-    return [name for name in ("model", "dataset", "budget") if name in cells]
+def _unit(cells: pd.DataFrame, fixed: Fixed) -> list[str]:
+    return [name for name in (fixed, "dataset", "budget") if name in cells]

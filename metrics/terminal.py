@@ -37,6 +37,9 @@ _TESTERS = frozenset({
     "pytest", "py.test", "unittest", "tox", "nox", "jest", "mocha", "vitest", "ava", "tap", "tape", "karma", "jasmine",
     "ctest", "prove", "phpunit", "rspec",
 })  # fmt: skip
+_PRINTERS = frozenset({"cat", "head", "tail", "nl", "less", "more", "bat", "batcat"})
+_HARMLESS = frozenset({"cd", "echo", "pwd", "true", "wc"})
+"""Programs beside which a command is still a read."""
 _TEST = re.compile(r"(?:^|[^a-z]|run)tests?(?:[^a-z]|$)|^(?:check|verify)(?:\W|$)")
 _INSTALLING = frozenset({"install", "ci", "add", "update"})
 
@@ -60,6 +63,27 @@ def phase(kind: str, text: str = "") -> str:
         found = {_of(words) for command in commands(text) if (words := called(command))}
         return max(found, key=PHASES.index, default=NO_PHASE)
     return {"edit": "dependencies", "read": "setup", "search": "setup"}.get(kind, NO_PHASE)
+
+
+def is_read(text: str) -> bool:
+    """Return whether a command only prints files: each of its programs does, or does no harm, and one names a file.
+
+    `sed` prints with `-n` and without `-i`; what is written to a file by `>` is not a read.
+    """
+    named = False
+    for command in commands(text):
+        words = called(command)
+        program = _program(words) if words else ""
+        prints = program in _PRINTERS or (program == "sed" and "-n" in words)
+        if not (prints or program in _HARMLESS) or any(map(_writes, words)):
+            return False
+        named |= prints and any(not word.startswith("-") for word in words[1:])
+    return named
+
+
+def _writes(word: str) -> bool:
+    quoted = word.startswith(("'", '"'))
+    return not quoted and (word.startswith("-i") or (">" in word and not word.startswith("2>")))
 
 
 def _of(words: Sequence[str]) -> str:

@@ -1,6 +1,7 @@
 """Analyses of CLI-Tool-Bench (sections 4 and 5), over any trials table that holds its scores.
 
-Columns read beside those of `metrics.table`: the scores of a task (`SCORES`, eq. 4), `language`, `reference_lines`,
+Columns read beside those of `metrics.table`: the scores of a task (`SCORES`, eq. 4), `language`, `category` (the
+paper's domain), `reference_lines`,
 `reference_files` and `reference_depth` (of the human-written tool), `runtime_reference` and `runtime_candidate` (mean
 seconds of a case that both sides finished), `positive_agreement`, `negative_agreement`, `ended_<phase>` (valid cases),
 `workspace_files`, `workspace_lines`, `workspace_depth`, `turns`, `input_tokens`, `output_tokens`, `tokens`, `cost_usd`,
@@ -19,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from metrics.differential import METRICS, Phase
 from metrics.table import per_task, select, valid
-from metrics.uncertainty import Resampling, interval_1645_sd, percentiles, resampled_sums
+from metrics.uncertainty import Draws, Resampling, interval_1645_sd, percentiles, resampled_sums
 
 SCORES = ("build", *METRICS)
 """Scores of a task, as in Table 2, and `state`."""
@@ -66,7 +67,8 @@ def trial_scores(trials: pd.DataFrame) -> pd.DataFrame:
 def task_scores(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
     """Return a row for each **planned** (cell, task).
 
-    Columns: cell, dataset, tier, task, `valid`, language, `reference_lines`, and the scores in `scored`. A score is 0
+    Columns: cell, dataset, tier, task, `valid`, language and category (where the table has them), `reference_lines`,
+    and the scores in `scored`. A score is 0
     without a valid trial, and NaN if the tool was installed but the score was not given. Of several attempts the latest
     counts if `attempts` is latest_completed, and otherwise their mean: these scores have no best of k.
     """
@@ -74,7 +76,8 @@ def task_scores(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
     rows = select(trials, attempts if attempts == "latest_completed" else "mean")
     values = trial_scores(trials).loc[rows.index]
     tasks = per_task(trials, rows[["cell", "task", "weight"]].join(values), names)
-    strata = trials.groupby(["dataset", "task"])[["language"]].first().join(_lines(trials))
+    named = [name for name in ("language", "category") if name in trials]
+    strata = trials.groupby(["dataset", "task"])[named].first().join(_lines(trials))
     return tasks.join(strata, on=["dataset", "task"])
 
 
@@ -92,16 +95,32 @@ def overall(trials: pd.DataFrame, scoring: Resampling, confidence: float = 0.95)
     Columns for each of `scored`: its mean over **planned** tasks; `<score>_low` and `<score>_high`, its interval by the
     percentile bootstrap over tasks; `<score>_1645`, the half width 1.645·SD/√n that the paper prints.
     """
+    names, drawn = scored(trials), draws(trials, scoring)
+    halves = task_scores(trials, scoring.attempts).groupby("cell")[list(names)].agg(_half_1645)
+    columns: dict[str, np.ndarray] = {}
+    for name in names:
+        columns[name], (low, high) = drawn.observed[name], percentiles(drawn.drawn[name], confidence)
+        columns |= {f"{name}_low": low, f"{name}_high": high, f"{name}_1645": halves[name].to_numpy()}
+    return pd.DataFrame(columns, index=halves.index)
+
+
+def draws(trials: pd.DataFrame, scoring: Resampling) -> Draws:
+    """Draw the mean over **planned** tasks of each of `scored` on the resamples of `metrics.uncertainty.bootstrap`.
+
+    A cell of which one task was not judged has no mean: NaN.
+    """
     names = list(scored(trials))
     tasks = task_scores(trials, scoring.attempts).assign(planned=1.0)
     sums = np.sum(list(resampled_sums(tasks, (*names, "planned"), scoring).values()), axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):  # a cell may plan no task of a resample
         means = sums[:, :-1] / sums[:, -1:]
-    ends = percentiles(means[1:], confidence)
-    halves = tasks.groupby("cell")[names].agg(_half_1645)
-    parts = {"": means[0], "_low": ends[0], "_high": ends[1], "_1645": halves.to_numpy().T}
-    columns = {f"{name}{part}": values[at] for at, name in enumerate(names) for part, values in parts.items()}
-    return pd.DataFrame(columns, index=halves.index)
+    datasets = tasks.groupby("cell")["dataset"].first()
+    return Draws(
+        tuple(datasets.index),
+        tuple(datasets),
+        {name: means[0, at] for at, name in enumerate(names)},
+        {name: means[1:, at] for at, name in enumerate(names)},
+    )
 
 
 def _half_1645(scores: pd.Series[float]) -> float:
@@ -169,10 +188,27 @@ def runtimes(trials: pd.DataFrame) -> pd.DataFrame:
     return means.assign(tasks=common.size().reindex(cells, fill_value=0), relative=relative)
 
 
-def by(trials: pd.DataFrame, attempts: str, stratum: str, score: str) -> pd.DataFrame:
-    """Return the mean of a score over **planned** tasks by `stratum`, `language` or `tier` (Figure 2).
+def composition(trials: pd.DataFrame) -> pd.DataFrame:
+    """Return the number of **planned** tasks and the mean lines of their references by stratum (Table 1).
 
-    The index is the cell; there is a column for each language or tier.
+    The index is (dimension, value): `tier`, `language` and `category`, as far as the table has them, with each of
+    their values; tiers by rising lines, the others by name. Columns: `tasks`; `references`, the tasks whose
+    reference's lines are known, which is the denominator of `lines`, their mean; NaN where none is known.
+    """
+    dimensions = [name for name in ("tier", "language", "category") if name in trials]
+    tasks = trials.groupby(["dataset", "task"])[dimensions].first().join(_lines(trials))
+    parts = []
+    for name in dimensions:
+        groups = tasks.groupby(name)["reference_lines"]
+        part = pd.DataFrame({"tasks": groups.size(), "references": groups.count(), "lines": groups.mean()})
+        parts.append(part.sort_values("lines", kind="stable") if name == "tier" else part)
+    return pd.concat(parts, keys=dimensions, names=["dimension", "value"])
+
+
+def by(trials: pd.DataFrame, attempts: str, stratum: str, score: str) -> pd.DataFrame:
+    """Return the mean of a score over **planned** tasks by `stratum`: language, tier or category (Figure 2).
+
+    The index is the cell; there is a column for each language, tier or category, which is the paper's domain.
     """
     tasks = task_scores(trials, attempts).groupby(["cell", stratum])[score].mean(skipna=False)
     return tasks.unstack(stratum)  # noqa: PD010 - nothing is left to aggregate
@@ -212,7 +248,8 @@ def tokens_and_score(trials: pd.DataFrame, score: str) -> pd.DataFrame:
 def quadrants(points: pd.DataFrame) -> pd.DataFrame:
     """Return the cells' quadrants of tokens and score (section 4.3); index cell.
 
-    `points` is the result of `tokens_and_score`; its means separate cheap from dear and good from poor. Columns: mean
+    `points` is the result of `tokens_and_score`, or the part of it for one agent, as in the paper; its means separate
+    cheap from dear and good from poor. Columns: mean
     `tokens` and `score`; `trials`; `quadrant`, that of the two means; and the share of the cell's trials in each of
     `QUADRANTS`.
     """

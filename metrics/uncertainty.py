@@ -25,8 +25,8 @@ SPEND = ("tries_passed", "cost_usd", "tokens", "known_usd", "known_tokens")
 """Columns summed over all valid trials of a task: passes, USD, tokens, known USD and known tokens."""
 COLUMNS = ("planned", *PARTS, *BOUNDS[:2], *SPEND)
 """Columns that are summed over tasks."""
-BETTER = {"AMS": 1, "pass_rate": 1, "passes": 1, "usd_per_pass": -1, "tokens_per_pass": -1}
-"""Statistic that is drawn -> 1 if more of it is better, -1 if less is."""
+BETTER = {"AMS": 1, "pass_rate": 1, "passes": 1, "mean_reward": 1, "usd_per_pass": -1, "tokens_per_pass": -1}
+"""Statistic that is drawn -> 1 if more of it is better, -1 if less is. Of one that is not named, more is better."""
 FEWEST_TASKS = 10
 """Number of tasks in a tier below which its intervals are too narrow and no lead is clear; for their coverage see
 docs/metrics.md, How sure."""
@@ -89,7 +89,7 @@ def interval_1645_sd(values: ArrayLike) -> tuple[float, float]:
 def bootstrap(trials: pd.DataFrame, scoring: Resampling) -> Draws:
     """Draw every statistic of every cell on `scoring.resamples` resamples of its tasks, inside each (dataset, tier).
 
-    The statistics are AMS (`metrics.ams`) and passes, pass_rate, usd_per_pass and tokens_per_pass as
+    The statistics are AMS (`metrics.ams`) and passes, pass_rate, mean_reward, usd_per_pass and tokens_per_pass as
     `metrics.table.summary` defines them. The resamples of a (dataset, tier) depend only on the seed, its name and its
     number of tasks; other cells or datasets in the table change nothing. One unknown cost makes a cell's USD per pass
     NaN throughout, and one unknown count makes its tokens per pass NaN. Without a valid trial both prices per pass are
@@ -171,13 +171,14 @@ def _statistics(totals: Mapping[str, np.ndarray], scoring: Resampling) -> dict[s
                 scores[end][name] = tier_score(
                     reward / planned, budgeted / planned, expensive / planned, scoring.alpha
                 )
-        planned, _, passes, *_ = np.moveaxis(everything, 1, 0)
+        planned, reward, passes, *_ = np.moveaxis(everything, 1, 0)
         tries_passed, *spent = np.moveaxis(everything[:, -len(SPEND) :], 1, 0)
         prices = ("usd_per_pass", "tokens_per_pass", "usd_per_pass_least", "tokens_per_pass_least")
         return {
             **{end: mean_over_tiers(of, scoring.tiers) for end, of in scores.items()},
             "pass_rate": passes / planned,
             "passes": passes,
+            "mean_reward": reward / planned,
             **{
                 name: np.where(tries_passed > 0, of / tries_passed, np.inf)
                 for name, of in zip(prices, spent, strict=True)
@@ -226,7 +227,7 @@ def lead(left: ArrayLike, right: ArrayLike, statistic: str) -> np.ndarray:
     The lead of one infinite price per pass over another is 0.
     """
     with np.errstate(invalid="ignore"):
-        difference = BETTER[statistic] * (np.asarray(left) - np.asarray(right))
+        difference = BETTER.get(statistic, 1) * (np.asarray(left) - np.asarray(right))
     return np.where(np.isinf(left) & np.isinf(right), 0.0, difference)
 
 

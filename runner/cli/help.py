@@ -43,6 +43,7 @@ EXAMPLES = {
     "job=core_set input=mine k=10 path=core.yaml": "few tasks that rank as all do, for dataset.core_set=core.yaml",
     "job=import path=theirs.csv mapping=map.yaml name=theirs": "somebody else's trials as a sweep",
     "dataset=cli_tool_bench_judged job=judge_agreement job.labels=FILE": "whether the judge agrees with people",
+    "job=kappa_sample name=mine": "pairs of outputs for two people to label, and then job=kappa_agreement name=mine",
     "job=trajectory job.agent=codex job.model=gpt job.task=logs-to-csv": "one trial, step by step",
     "job=import_cli_tool_bench job.root=DIR job.references=DIR job.path=DIR": "the authors' tasks",
     "dataset=nl2repo dataset.root=test_files job=verify_ground_truth": "whether upstream passes its own tests",

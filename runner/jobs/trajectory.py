@@ -14,6 +14,7 @@ from rich.text import Text
 from runner.errors import ConfigError, OutputsError
 from runner.mirror.opening import open_store
 from runner.records import TrialRecord
+from runner.records.trial_files import TRAJECTORY
 from runner.report.wording import CONTROL
 from runner.sweeps import sweep_file
 from runner.sweeps.cells import Job, Sweep
@@ -54,7 +55,7 @@ class Trajectory(Job):
         store = open_store(sweep.settings)
         record = self._one(store, sweep.composed[0].get("name"))
         store.fetch([record.key], archives=True)
-        path = store.folder(record.key) / "trajectory.json"
+        path = store.folder(record.key) / TRAJECTORY
         if not path.exists():
             raise ConfigError(f"{_name(record)} has no trajectory: it called no model.")
         document: Json = json.loads(path.read_text())

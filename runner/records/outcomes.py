@@ -6,6 +6,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final, Literal
 
+from pydantic import Field
+
 from runner.records.base import ErrorInfo, Record
 
 SCHEMA_VERSION: Final = 1
@@ -264,9 +266,11 @@ class TrialName(Record):
     attempt: int
     """Number of the attempt at the task within the cell, from 1."""
     tier: str
-    """Tier, category and language are the task's own."""
+    """Tier, category, language and source are the task's own."""
     category: str
     language: str
+    source: str = Field(default="unknown", exclude_if=lambda source: source == "unknown")
+    """An unknown one is not written, so that files of earlier versions hold."""
     scripted: bool = False
     """Whether the model is a script, not a language model."""
     replayed: bool = False
@@ -355,6 +359,11 @@ class TrialRecord(TrialName):
     """Phase of each tool call in order (`metrics.terminal.phase`)."""
     programs: tuple[str, ...] = ()
     """Programs that the model's terminal commands ran, in order (`metrics.terminal.programs`)."""
+    file_reads: int | None = None
+    """Reads of files, by a tool or in a terminal; None without a model, where the calls could not be read, and in
+    records of earlier versions. See `runner.trials.behaviour`."""
+    repeated_reads: int | None = None
+    """Those among them that read the same again; None likewise."""
     own_finish: bool | None = None
     """Whether the agent ended its work itself; None without a model. See `runner.trials.behaviour`."""
 

@@ -114,6 +114,8 @@ class Task(Record):
     """Difficulty, by which AMS groups."""
     category: str = "unknown"
     language: str = "unknown"
+    source: str = "unknown"
+    """Benchmark that it was taken from, where a dataset mixes several."""
     instruction: str = ""
     """Text that the agent gets."""
     environment: Environment = Environment()

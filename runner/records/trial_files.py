@@ -7,6 +7,7 @@ from typing import Final
 RECORD: Final = "record.json"
 LEDGER: Final = "ledger.jsonl"
 JUDGE_LEDGER: Final = "judge.jsonl"
+TRAJECTORY: Final = "trajectory.json"
 SENT: Final = ".sent"
 """Suffix of the file beside a ledger that lists the calls sent so far. The file is gone when its session ends."""
 PROBE_LEDGER: Final = "probe.jsonl"

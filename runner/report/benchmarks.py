@@ -38,6 +38,7 @@ def added_sections(sweep: Path) -> Sections:
             *dict.fromkeys(make for each in added for make in each.sweep),
             *([_missing(complaints)] if complaints else []),
         ),
+        trial=tuple(dict.fromkeys(make for each in added for make in each.trial)),
     )
 
 

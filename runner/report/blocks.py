@@ -11,10 +11,15 @@ from functools import wraps
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pandas as pd
     from matplotlib.figure import Figure
 
+    from runner.records import TrialRecord
     from runner.report.findings import Findings
+    from runner.report.trial_states import State
+    from runner.report.workspace_changes import Changes
 
 
 class Value(NamedTuple):
@@ -70,7 +75,97 @@ class Text(NamedTuple):
     template: str = "text.html"
 
 
-Block = Table | Picture | Text
+class SignedTrial(NamedTuple):
+    """One trial in a box of a matrix."""
+
+    state: State
+    link: str
+    """Path of its page from the report's; empty if it has none."""
+    about: str
+
+
+class Box(NamedTuple):
+    """The trials of one task in one cell; without trials it is empty."""
+
+    trials: Sequence[SignedTrial]
+    passes: str
+    usd: str
+    order: float | None
+    """Share of passes; None if no trial was judged."""
+
+
+class MatrixColumn(NamedTuple):
+    """The head of a cell's column."""
+
+    title: str
+    beneath: str
+    passes: str
+    usd: str
+
+
+class MatrixRow(NamedTuple):
+    """One task in each cell."""
+
+    task: str
+    tier: str
+    solved: str
+    order: float
+    boxes: Sequence[Box]
+
+
+class Matrix(NamedTuple):
+    """A row for each task, a column for each cell, and in each box what became of the trials."""
+
+    caption: str
+    columns: Sequence[MatrixColumn]
+    rows: Sequence[MatrixRow]
+    template: str = "matrix.html"
+
+
+class Code(NamedTuple):
+    """A text of a program or a person as it is, with its lines."""
+
+    title: str
+    text: str
+    is_open: bool = True
+    """Whether it is shown before the reader asks for it."""
+    template: str = "code.html"
+
+
+class TimelineStep(NamedTuple):
+    """One step of a trial."""
+
+    name: str
+    kind: str
+    """Kind of the step, in small letters."""
+    began: str
+    lasted: str
+    spent: str
+    """Tokens and USD; empty if it is not a model call."""
+    bar: tuple[float, float]
+    """Beginning and end on the trial's clock, within [0, 1]."""
+    error: str
+    texts: Sequence[tuple[str, str]]
+    """Long texts, each with its name."""
+    facts: Sequence[tuple[str, str]]
+    """Short texts, each with its name."""
+
+
+class Timeline(NamedTuple):
+    """The steps of a trial in their order."""
+
+    steps: Sequence[TimelineStep]
+    template: str = "timeline.html"
+
+
+class DiffBlock(NamedTuple):
+    """The changed files of a workspace."""
+
+    changes: Changes
+    template: str = "changes.html"
+
+
+Block = Table | Picture | Text | Matrix | Code | Timeline | DiffBlock
 
 
 class Section(NamedTuple):
@@ -86,6 +181,19 @@ SectionMaker = Callable[["Findings"], Section | None]
 """Function that makes a section; `runner.report.page` lists the general ones in their order."""
 
 
+TrialSectionMaker = Callable[["TrialFolder"], Section | None]
+"""Function that makes a section of a trial's page."""
+
+
+class TrialFolder(NamedTuple):
+    """A trial and its files, which may be missing. Their texts are hostile; the page escapes them."""
+
+    record: TrialRecord
+    folder: Path
+    redacted: Callable[[str], str]
+    """Takes secrets and control characters out of a text, and the middle out of a very long one."""
+
+
 class Sections(NamedTuple):
     """The sections that a benchmark adds to the report."""
 
@@ -93,6 +201,8 @@ class Sections(NamedTuple):
     """Made of each dataset by itself; they follow the scores."""
     sweep: Sequence[SectionMaker] = ()
     """Made of the whole sweep; they come first there."""
+    trial: Sequence[TrialSectionMaker] = ()
+    """Made of each trial, for its page; they follow the verdict. They must return None for trials of other datasets."""
 
 
 @runtime_checkable

@@ -34,6 +34,8 @@ INLINE = {
 """Colour of a drawing -> the page's own colour."""
 LINES = (("-", "o"), ((0, (5, 1.5)), "s"), ((0, (1, 1)), "^"), ((0, (6, 1.5, 1, 1.5)), "D"))
 """Dashes and markers that distinguish lines without colour."""
+MARKERS = "os^Dv<>ph"
+"""Markers of columns that share a line; further columns have them filled."""
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",  # text stays text: small, sharp, and read by who cannot see it
     "svg.hashsalt": "assay",
@@ -201,6 +203,51 @@ def stacked(parts: pd.DataFrame, labels: Sequence[str], axis: str, form: str, mo
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: format(value, form)))
     axes.tick_params(axis="y", length=0)
     figure.legend(loc="outside upper right", ncols=min(len(labels), 4), fontsize=8)
+    return figure
+
+
+def grouped_bars(values: pd.DataFrame, form: str, most: float, axis: str = "") -> Figure:
+    """Draw a group of bars for each row, with a bar for each column; `most` ends the axis.
+
+    Each bar has its value behind it in the format `form`, and a missing one a dash.
+    """
+    rows, columns = values.shape
+    figure = Figure(figsize=(7.2, 0.9 + (0.16 * columns + 0.14) * rows), layout="constrained")
+    axes = figure.add_subplot()
+    thick = 0.8 / columns
+    for at, (shade, column) in enumerate(zip(np.linspace(0.3, 1, columns), values, strict=True)):
+        places = np.arange(rows) - 0.4 + thick * (at + 0.5)
+        own = values[column].to_numpy(float)
+        long, name = np.nan_to_num(own), cut(str(column))
+        axes.barh(places, long, height=thick * 0.9, color=ACCENT, alpha=shade, label=name)
+        for place, end, value in zip(places, long, own, strict=True):
+            axes.text(end + 0.008 * most, place, number(value, form), va="center", fontsize=6.5, color=MUTED)
+    axes.set_yticks(range(rows), [cut(str(name)) for name in values.index], color=INK)
+    axes.set(xlim=(0, 1.06 * most), ylim=(rows - 0.4, -0.6), xlabel=axis)
+    axes.tick_params(axis="y", length=0)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: format(value, form)))
+    figure.legend(loc="outside upper right", ncols=min(columns, 4), fontsize=8)
+    return figure
+
+
+def scores_by_group(scores: pd.DataFrame, axis: str) -> Figure:
+    """Draw a line for each row from its least to its greatest score, and on it a marker for each column."""
+    figure = Figure(figsize=(7.2, 1.0 + 0.34 * len(scores)), layout="constrained")
+    axes = figure.add_subplot()
+    places = np.arange(len(scores))
+    axes.hlines(places, scores.min(axis=1), scores.max(axis=1), color=FAINT, lw=3, zorder=1)
+    for at, column in enumerate(scores):
+        hollow = at // len(MARKERS) % 2 == 0
+        face = "none" if hollow else ACCENT
+        axes.scatter(
+            scores[column], places, s=42, marker=MARKERS[at % len(MARKERS)], facecolor=face, edgecolor=ACCENT, lw=1.2,
+            label=cut(str(column)), zorder=3,
+        )  # fmt: skip
+    axes.set_yticks(places, [cut(str(name)) for name in scores.index], color=INK)
+    axes.set(ylim=(len(scores) - 0.4, -0.6), xlabel=axis)
+    axes.margins(x=0.06)
+    axes.tick_params(axis="y", length=0)
+    figure.legend(loc="outside upper right", ncols=4, fontsize=8)
     return figure
 
 

@@ -44,13 +44,17 @@ class Findings(NamedTuple):
     @property
     def rivals(self) -> Draws:
         """Draws of the contenders."""
+        return self.of_contenders(self.draws)
+
+    def of_contenders(self, draws: Draws) -> Draws:
+        """Return the part of these draws that is the contenders'."""
         own = self.contenders.index
-        at = [place for place, cell in enumerate(self.draws.cells) if cell in own]
+        at = [place for place, cell in enumerate(draws.cells) if cell in own]
         return Draws(
-            tuple(self.draws.cells[place] for place in at),
-            tuple(self.draws.datasets[place] for place in at),
-            {name: values[at] for name, values in self.draws.observed.items()},
-            {name: values[:, at] for name, values in self.draws.drawn.items()},
+            tuple(draws.cells[place] for place in at),
+            tuple(draws.datasets[place] for place in at),
+            {name: values[at] for name, values in draws.observed.items()},
+            {name: values[:, at] for name, values in draws.drawn.items()},
         )
 
     @property

@@ -23,7 +23,7 @@ from runner.sweeps import sweep_file
 from runner.sweeps.sweep_file import IMPORTED, Imported, SweepFile
 from runner.terminal.suggestions import suggest
 
-NAMES = ("agent", "model", "dataset", "budget", "task", "tier", "category", "language", "status")
+NAMES = ("agent", "model", "dataset", "budget", "task", "tier", "category", "language", "source", "status")
 OTHERS = ("attempt", "reward", "passed", "started_at", "finished_at", "reason")
 COLUMNS = (*NAMES, *OTHERS, *AMOUNTS)
 """Names that a mapping may give to a column or a constant."""
@@ -33,6 +33,7 @@ DEFAULTS = {
     "tier": "unknown",
     "category": "unknown",
     "language": "unknown",
+    "source": "unknown",
 }
 """Values of columns that a mapping may leave out."""
 NEEDED = ("agent", "model", "dataset", "task", "status")
@@ -109,7 +110,7 @@ def _ours(theirs: pd.DataFrame, mapping: Mapping) -> pd.DataFrame:
     ours = pd.DataFrame(DEFAULTS | mapping.constants, index=theirs.index)
     for name, column in mapping.columns.items():
         ours[name] = _column(theirs[column], name, mapping)
-    for name in ("category", "language"):
+    for name in ("category", "language", "source"):
         ours[name] = ours[name].fillna("unknown")
     for name in (*AMOUNTS, "finished_at", "started_at"):
         if name not in ours:
@@ -206,9 +207,20 @@ def _identity(ours: pd.DataFrame, content: str) -> pd.DataFrame:
 
     The key also digests the imported content: another import has other keys for the same cells and tasks.
     """
-    names = ["agent", "model", "dataset", "budget", "task", "attempt", "tier", "category", "language"]
+    names = [
+        "agent",
+        "model",
+        "dataset",
+        "budget",
+        "task",
+        "attempt",
+        "tier",
+        "category",
+        "language",
+        "source",
+    ]
     rows = ours[names].reset_index(drop=True).assign(attempt=ours["attempt"].to_numpy(int))
-    order = [*(name for name in NAMES if name != "status"), "attempt"]
+    order = [*(name for name in NAMES if name not in ("source", "status")), "attempt"]
     identities = zip(*(rows[name].astype("str").tolist() for name in order), strict=True)
     keys = [
         hashlib.sha256("\n".join(["imported", content, *parts]).encode()).hexdigest()[:32]
@@ -221,7 +233,9 @@ def _identity(ours: pd.DataFrame, content: str) -> pd.DataFrame:
 def _absent(ours: pd.DataFrame) -> pd.DataFrame:
     """Return the tasks of its dataset that each cell lacks, as first attempts."""
     cells = ours.drop_duplicates("cell")[["cell", "agent", "model", "dataset", "budget"]]
-    tasks = ours.drop_duplicates(["dataset", "task"])[["dataset", "task", "tier", "category", "language"]]
+    tasks = ours.drop_duplicates(["dataset", "task"])[
+        ["dataset", "task", "tier", "category", "language", "source"]
+    ]
     grid = cells.merge(tasks, on="dataset").assign(attempt=1)
     there = pd.MultiIndex.from_frame(ours[["cell", "task"]])
     return grid[~pd.MultiIndex.from_frame(grid[["cell", "task"]]).isin(there)]

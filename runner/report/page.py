@@ -6,13 +6,10 @@ other people's. The page may run one script, its own.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from metrics.table import valid
@@ -23,16 +20,21 @@ from runner.report import (
     sections_compared,
     sections_endings,
     sections_main,
+    sections_matrix,
+    sections_one_fixed,
+    sections_pairs,
     sections_scores,
     sections_sweep,
     sections_trials,
     sections_verified,
 )
 from runner.report.benchmarks import added_sections
-from runner.report.blocks import Picture, Section, SectionMaker, Table, Text
+from runner.report.blocks import Block, Picture, Section, SectionMaker, Table
 from runner.report.findings import Findings
+from runner.report.html import render
 from runner.report.leaderboard import judges_spend
 from runner.report.table_files import FiledTable, files
+from runner.report.trial_pages import list_pages
 from runner.report.wording import MARKS, spend
 
 SCORES: tuple[SectionMaker, ...] = (
@@ -40,7 +42,9 @@ SCORES: tuple[SectionMaker, ...] = (
     sections_scores.leaderboard,
     sections_scores.cost_quality,
     sections_scores.heat_map,
-    sections_scores.same_model,
+    sections_matrix.matrix,
+    sections_one_fixed.same_model,
+    sections_one_fixed.same_agent,
     sections_scores.tiers,
     sections_main.main_table,
 )
@@ -50,8 +54,9 @@ WORK: tuple[SectionMaker, ...] = (
     sections_behaviour.tools,
     sections_behaviour.workflow,
     sections_trials.pass_profile,
+    sections_trials.sources,
     sections_trials.budgets,
-    sections_trials.pairs,
+    sections_pairs.pairs,
     sections_trials.effort,
     sections_trials.tokens_by_agent,
     sections_trials.attempts,
@@ -110,6 +115,7 @@ def write_report(found: Findings) -> Path:
     blocks = [block for chapter in chapters for section in chapter["sections"] for block in section["blocks"]]
     drawn = [block for block in blocks if isinstance(block, Drawn)]
     contents = {name: content for picture in drawn for name, content in picture.files.items()}
+    contents |= list_pages(found)
     contents |= files([block for block in blocks if isinstance(block, FiledTable)])
     for name, content in {**contents, "index.html": _html(found, chapters).encode()}.items():
         write_atomically(folder / name, content)
@@ -135,23 +141,14 @@ def _sections(makers: Iterable[SectionMaker], found: Findings) -> list[Section]:
 
 
 def _html(found: Findings, chapters: list[dict[str, Any]]) -> str:
-    environment = Environment(
-        loader=PackageLoader("runner.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    script = environment.loader.get_source(environment, "page.js")[0]  # type: ignore[union-attr]
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return environment.get_template("page.html").render(
+    return render(
+        "page.html",
+        ("tables.js", "matrix.js"),
         name=found.plan.name,
         facts=_facts(found),
         imported=found.plan.imported.text if found.plan.imported else "",
         marks=[mark for mark in MARKS if found.trials[mark].any()],
         chapters=chapters,
-        script=Markup(script),  # noqa: S704 - ours, from templates/
-        digest=digest,
     )
 
 
@@ -171,7 +168,7 @@ def _rendered(chapter: Chapter, folder: Path, notes: Sequence[str]) -> dict[str,
     return {"title": chapter.title, "about": chapter.about, "sections": sections}
 
 
-def _filed(section: Section, chapter: Chapter, notes: Sequence[str]) -> Iterator[Picture | Text | FiledTable]:
+def _filed(section: Section, chapter: Chapter, notes: Sequence[str]) -> Iterator[Block | FiledTable]:
     """Yield the blocks of a section; each table has files, named after the section and numbered from the second on."""
     tables = 0
     for block in section.blocks:

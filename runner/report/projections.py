@@ -13,11 +13,13 @@ from runner.files import write_atomically
 from runner.gateway.heavy_imports import uncollected
 from runner.locks import exclusive
 from runner.records import TrialRecord
+from runner.report.benchmarks import added_sections
 from runner.report.csv_cells import to_csv
 from runner.report.findings import Findings, find
 from runner.report.leaderboard import leaderboard_text
 from runner.report.trial_sources import labelled, sweep_trials
 from runner.sweeps import sweep_file
+from runner.sweeps.store import Store
 from runner.sweeps.sweep_file import SweepFile
 from runner.terminal.escaping import WIDTH, width
 from runner.terminal.tables import paragraph
@@ -48,6 +50,7 @@ def write_projections(sweep: Path, outputs: Path) -> str:
     """
     with uncollected():
         from runner.report.page import write_report  # noqa: PLC0415 - brings matplotlib, and only here it draws
+        from runner.report.trial_pages import write_trial_pages  # noqa: PLC0415 - brings a template engine
 
     sweep_file.read(sweep)  # raises if there is no folder to lock
     with exclusive(sweep):  # of two runners, the one that reads last writes last
@@ -63,6 +66,8 @@ def write_projections(sweep: Path, outputs: Path) -> str:
         )
         for name, content in zip(TABLES, contents, strict=True):
             write_atomically(sweep / name, content)
+        if not plan.imported:
+            write_trial_pages(sweep, plan, records, Store(outputs), added_sections(sweep).trial)
         write_report(found)
         return _text(found, outputs, width())
 

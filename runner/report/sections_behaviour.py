@@ -64,7 +64,32 @@ def tools(found: Findings) -> Section:
         [[Value(kind, kind), figure(line["r"], ".3f"), *(figure(line[name], ".0f") for name in ("cells", "unused"))]
          for kind, line in correlations.items()],
     )  # fmt: skip
-    return Section("behaviour-tools", "Behaviour: tool calls", [calls, correlated])
+    return Section("behaviour-tools", "Behaviour: tool calls", [calls, correlated, _reads(found)])
+
+
+def _reads(found: Findings) -> Table | Text:
+    """Return a table of repeated reads (AgentMeter, section 1), or why there is none."""
+    values = behaviour.reads(found.trials)
+    if values.empty:
+        return Text("Repeated reads were not counted when these trials ran.")
+    measures = [
+        Measure("trials", "trials", ".0f", "valid ones whose reads were counted: the denominator"),
+        Measure(
+            "reads",
+            "reads",
+            ".1f",
+            "calls of the kind read, or terminal calls that only print files; mean of a trial",
+        ),
+        Measure(
+            "repeated",
+            "repeated",
+            ".1f",
+            "those with the tool and arguments of an earlier one; mean of a trial",
+        ),
+        Measure("share", "share", ".1%", "repeated reads / reads, over all these trials"),
+        Measure("most", "most", ".0f", "repeated reads in one trial, at most"),
+    ]
+    return cell_table("Repeated reads of files", measures, values, found)
 
 
 @where_recorded

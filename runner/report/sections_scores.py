@@ -1,4 +1,4 @@
-"""Sections on which cells are better: criteria, leaderboard, tiers, agents on one model, cost against quality."""
+"""Sections on which cells are better: criteria, leaderboard, tiers, agents × models, cost against quality."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from metrics.ranking import delta_best, gap_to_best, pareto
+from metrics.ranking import pareto
 from metrics.uncertainty import FEWEST_TASKS
 from runner.records import Scoring
 from runner.report import figures
@@ -217,48 +217,6 @@ def tier_part(own: Mapping[str, Any], part: str) -> Value:
         return figure(math.nan)
     value = figure(own[part])
     return value._replace(text=f"{'<=' if part == 'EFR' else '>='}{value.text}")
-
-
-def same_model(found: Findings) -> Section | None:
-    """Compare the agents on each model."""
-    cells = found.contenders
-    spread = delta_best(cells)
-    if spread.empty or spread["agents"].max() < 2:  # noqa: PLR2004 - one agent alone has no rival
-        return None
-    marked = {
-        (line["model"], line["dataset"], line["budget"]): model_name(line) for line in lines(cells).values()
-    }
-    columns = (
-        Column("model", text=True),
-        Column("agents", "cells of this model with an AMS"),
-        Column("best agent", text=True),
-        Column("its AMS"),
-        Column("worst agent", text=True),
-        Column("its AMS"),
-        Column("gap", "AMS of the best less that of the worst"),
-    )
-    rows = [
-        [Value(marked[unit], marked[unit], f"budget {unit[-1]}" if found.several_budgets else ""),
-         figure(line["agents"], ".0f"),
-         Value(line["best"], line["best"], tone="best"), figure(line["best_AMS"]),
-         Value(line["worst"], line["worst"]), figure(line["worst_AMS"]), figure(line["gap"])]
-        for unit, line in lines(spread).items()
-    ]  # fmt: skip
-    table = Table("Best and worst agent of each model", columns, rows)
-    return Section("same-model", "Same model, different agents", [table, _gaps(found)])
-
-
-def _gaps(found: Findings) -> Table:
-    """Return a table of each cell's distance to the best agent of its model."""
-    cells = found.contenders
-    gaps = gap_to_best(cells)
-    rows = [
-        [*about(cell, found), figure(cell["AMS"]),
-         figure(gaps[name])._replace(tone="best" if gaps[name] == 0 else "")]
-        for name, cell in lines(cells.sort_values(["model", "budget", "rank"])).items()
-    ]  # fmt: skip
-    best = Column("Δbest", "AMS that the same model has with its best agent, less this")
-    return Table("Gap to the best agent", (AGENT, MODEL, Column("AMS"), best), rows)
 
 
 def heat_map(found: Findings) -> Section | None:

@@ -1,106 +1,31 @@
-"""Sections behind the scores: pairs of cells, passes by tier, budgets, effort, attempts, caches."""
+"""Sections behind the scores: passes by tier, budgets, effort, attempts, caches."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 import pandas as pd
 
 from metrics.profiles import (
     budget_curve,
     cache_view,
+    composition,
     effort_of_outcomes,
     over_attempts,
     pass_curve,
+    passes_by,
     tokens_across_agents,
 )
-from metrics.uncertainty import FEWEST_TASKS, pairwise
-from runner.records import Scoring
 from runner.report import figures
 from runner.report.blocks import Block, Column, Picture, Section, Table, Text, Value
-from runner.report.conclusions import headline, small_tiers
 from runner.report.findings import Findings
 from runner.report.leaderboard import lines
 from runner.report.sections_scores import AGENT, MODEL, Measure, about, cell_table, figure
-from runner.report.wording import model_name, short, usd
+from runner.report.wording import model_name, passes, short, usd
 
 _SHOWN = 20
 """Number of tasks whose tokens are listed: those on which agents differ most."""
-
-
-def pairs(found: Findings) -> Section | None:
-    """Compare each pair of contenders on the same resampled tasks."""
-    rivals = found.rivals
-    if len(rivals.cells) < 2:  # noqa: PLR2004 - a pair
-        return None
-    by = headline(found.contenders)
-    measure = "AMS" if by == "AMS" else "pass rate"
-    few = bool(small_tiers(found.trials, found.scoring))
-    leads = pairwise(rivals, by, found.scoring.confidence)
-    names = found.names
-    rows = []
-    for line in leads.sort_values(["p_joint", "p_holm"], kind="stable").to_dict("records"):
-        word = _decided(line, found.scoring, few=few)
-        decided = word == "yes"
-        rows.append(
-            [Value(names[line["left"]], names[line["left"]], tone="best" if decided else ""),
-             Value(names[line["right"]], names[line["right"]]),
-             *(figure(line[name]) for name in ("lead", "low", "high")),
-             figure(line["wins"], ".1%"), figure(line["p_holm"], ".3g"), figure(line["p_joint"], ".3g"),
-             Value(word, word)]
-        )  # fmt: skip
-    caption = f"{measure[0].upper()}{measure[1:]} of {len(leads)} pairs, surest first"
-    table = Table(caption, _pair_columns(measure, found.scoring, len(leads)), rows)
-    note = Text(
-        f"No Holm p can be below {_least(found.scoring, len(leads)):.3g} with "
-        f"{found.scoring.resamples} resamples, so the joint p decides: a step-down against the largest "
-        "deviation of any pair in each resample (Westfall and Young)."
-    )
-    return Section("pairs", "Pair by pair", [table, note])
-
-
-def _pair_columns(measure: str, scoring: Scoring, pairs: int) -> tuple[Column, ...]:
-    """Return the columns of the table of pairs."""
-    return (
-        Column("better", f"of the two, by {measure} on these tasks", text=True),
-        Column("other", text=True),
-        Column("lead", f"difference of their {measure}"),
-        Column(
-            "low",
-            f"end of the lead's {scoring.confidence:.0%} interval, both on the same resampled tasks",
-        ),
-        Column("high"),
-        Column("wins", f"share of {scoring.resamples} resamples in which the better is ahead"),
-        Column("Holm p", f"two-sided, corrected for all {pairs} pairs"),
-        Column("joint p", "corrected for all pairs by the largest deviation of any of them in a resample"),
-        Column(
-            "decided",
-            "yes: the interval is above 0 and holds the lead, the joint p is at most 1 - confidence, and each tier "
-            f"that counts has {FEWEST_TASKS} tasks or more",
-            text=True,
-        ),
-    )
-
-
-def _least(scoring: Scoring, pairs: int) -> float:
-    """Return the smallest possible Holm p of the surest of `pairs`."""
-    return min(2 * pairs / (scoring.resamples + 1), 1.0)
-
-
-def _decided(line: Mapping[Hashable, Any], scoring: Scoring, *, few: bool) -> str:
-    """Return whether a row of `pairwise` is decided, or why that is unknown."""
-    limit = 1 - scoring.confidence + 1e-12
-    if math.isnan(line["lead"]):
-        return "-"
-    if 1 / (scoring.resamples + 1) > limit:
-        return "too few resamples"
-    if few:
-        return "too few tasks"
-    held = 0 < line["low"] <= line["lead"] <= line["high"]
-    return "yes" if held and line["p_joint"] <= limit else "no"
 
 
 def pass_profile(found: Findings) -> Section | None:
@@ -115,20 +40,62 @@ def pass_profile(found: Findings) -> Section | None:
         return None
     all_names = found.names
     names = [all_names[cell] for cell in cells.index]
-    passes = pd.DataFrame(
+    counts = pd.DataFrame(
         {tier: [scores[cell, tier]["passes"] for cell in cells.index] for tier in planned}, index=names
     )
     passes_text = "; ".join(
         f"{name}: " + ", ".join(f"{tier} {line[tier]:g} of {count}" for tier, count in planned.items())
-        for name, line in zip(names, passes.to_dict("records"), strict=True)
+        for name, line in zip(names, counts.to_dict("records"), strict=True)
     )
     picture = Picture(
         "pass_profile",
         "Tasks passed, by tier, of those planned; best first.",
         f"Bars of passes by tier. {passes_text}.",
-        partial(figures.pass_profile, passes, planned),
+        partial(figures.pass_profile, counts, planned),
     )
     return Section("profile", "Passes by tier", [picture])
+
+
+def sources(found: Findings) -> Section | None:
+    """Show which sources the tasks come from, by tier (AgentMeter section 3.2), and passes by source."""
+    if "source" not in found.trials:  # imported by an earlier version
+        return None
+    split = composition(found.trials, "source")
+    if len(split) < 2:  # noqa: PLR2004 - one source is the dataset
+        return None
+    known = [tier for tier in found.scoring.tiers if tier in split]
+    split = split[[*known, *(tier for tier in split if tier not in known)]]
+    columns = [
+        Column("source", text=True),
+        *map(Column, split.columns),
+        Column("all", "tasks planned, of every tier"),
+    ]
+    counts = split.assign(all=split.sum(axis=1))
+    rows = [
+        [Value(str(name), str(name)), *(figure(count, ".0f") for count in line.values())]
+        for name, line in lines(counts).items()
+    ]
+    every = Table(f"Tasks of {len(split)} sources, by tier; {counts['all'].sum()} in all", columns, rows)
+    values = lines(passes_by(found.trials, found.scoring.attempts, "source"))
+    heads = [
+        Column(
+            f"{name} (of {total})",
+            "" if at else "tasks of the source that passed / planned; so for each source",
+        )
+        for at, (name, total) in enumerate(counts["all"].items())
+    ]
+    passed = [
+        [*about(cell, found), *(_passes_of(values.get((name, source))) for source in split.index)]
+        for name, cell in lines(found.cells).items()
+    ]
+    return Section("sources", "By source", [every, Table("Passes by source", [AGENT, MODEL, *heads], passed)])
+
+
+def _passes_of(part: Mapping[str, float] | None) -> Value:
+    """Return passes / planned tasks of a source; a dash for a cell that planned none."""
+    if part is None:
+        return Value("-")
+    return figure(part["pass_rate"])._replace(text=f"{passes(part['passes'])}/{part['planned']:g}")
 
 
 def budgets(found: Findings) -> Section | None:
@@ -211,9 +178,11 @@ def tokens_by_agent(found: Findings) -> Section | None:
         Column("fewest", "agent with the fewest tokens", text=True),
         Column("fewest tokens", "mean over its valid attempts at the task"),
         Column("fewest: passed", "share of these attempts"),
+        Column("fewest: repeated reads", "mean over these attempts; a dash where they were not counted"),
         Column("most", "agent with the most tokens", text=True),
         Column("most tokens", "mean over its valid attempts at the task"),
         Column("most: passed", "share of these attempts"),
+        Column("most: repeated reads", "mean over these attempts; a dash where they were not counted"),
         Column("ratio", "most tokens / fewest tokens"),
     )
     marked = {(line["model"], line["budget"]): model_name(line) for line in lines(found.cells).values()}
@@ -224,7 +193,8 @@ def tokens_by_agent(found: Findings) -> Section | None:
         row = [Value(task, task), Value(name, name, beneath), figure(line["agents"], ".0f")]
         for side in ("least", "most"):
             rate = figure(line[f"{side}_passed"], ".0%")
-            row += [Value(line[side], line[side]), figure(line[f"{side}_tokens"], short), rate]
+            repeated = figure(line[f"{side}_repeated"], ".3g")
+            row += [Value(line[side], line[side]), figure(line[f"{side}_tokens"], short), rate, repeated]
         rows.append([*row, figure(line["ratio"], ".2f")])
     caption = f"Tokens of one task by agent, same model: {len(rows)} of {len(taken)} pairs of task and model"
     median = Text(f"Median of the ratio over all {len(taken)}: {taken['ratio'].median():.2f}.")

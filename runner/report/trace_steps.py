@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from runner.gateway.budget import price
 from runner.records import ModelCall, Prices, Usage
+from runner.records.trial_files import LEDGER, TRAJECTORY
 from runner.report.hostile_text import Redaction, even_limit, fenced, first_line, harmless_name, shortened
 from runner.report.traces import Cost, Json, Judgement, Step
 
@@ -25,6 +26,31 @@ LONGEST: Final = 3_000
 """Most characters of one text."""
 JUDGED: Final = 20
 """Answers of a judge model that become judgements."""
+
+
+class Extent(NamedTuple):
+    """How much of a trial's texts a reader is shown, and how they are dressed for that reader."""
+
+    steps: int = STEPS
+    """Model calls that have a step each."""
+    last: int = LAST
+    """Of these, the ones at the trial's end."""
+    texts: int = TEXTS
+    """Characters of all texts of the calls together."""
+    texts_per_call: int = TEXTS_PER_CALL
+    """As many more characters for each call."""
+    longest: int = LONGEST
+    """Most characters of one text."""
+    markdown: bool = True
+    """Whether the reader's page renders Markdown, so that texts must be fenced. Otherwise it escapes them itself."""
+
+    def dress(self, text: str) -> str:
+        """Return a text as the reader's page needs it."""
+        return fenced(text) if self.markdown else text
+
+
+BRIEF: Final = Extent()
+"""Extent for MLflow, whose page becomes slow with more."""
 
 
 class _Call(NamedTuple):
@@ -42,14 +68,21 @@ class _Call(NamedTuple):
 class Calls:
     """The model calls of one trial."""
 
-    def __init__(self, calls: Sequence[_Call], told: Mapping[str, str], prices: Prices, model: str) -> None:
+    def __init__(
+        self,
+        calls: Sequence[_Call],
+        told: Mapping[str, str],
+        prices: Prices,
+        model: str,
+        extent: Extent = BRIEF,
+    ) -> None:
         """`told` is what the agent was given, by name; `model` is what every call shows, with its marks."""
-        self._calls, self._prices, self._model = calls, prices, model
+        self._calls, self._prices, self._model, self._extent = calls, prices, model, extent
         kept = [each for group in self._groups() if len(group) == 1 for each in group]
         texts = [text for each in kept for text in _all_texts(each)]
         self._limit = min(
-            LONGEST,
-            even_limit(map(len, [*texts, *told.values()]), TEXTS + TEXTS_PER_CALL * len(kept)),
+            extent.longest,
+            even_limit(map(len, [*texts, *told.values()]), extent.texts + extent.texts_per_call * len(kept)),
         )
         self.told: Json = {name: self._text(text) for name, text in told.items() if text}
 
@@ -86,12 +119,13 @@ class Calls:
 
     def _groups(self) -> Iterator[Sequence[_Call]]:
         """Yield the calls one by one, and those in the middle of a long trial together."""
-        many = len(self._calls) > STEPS
-        first = self._calls[: STEPS - LAST] if many else self._calls
+        steps, last = self._extent.steps, self._extent.last
+        many = len(self._calls) > steps
+        first = self._calls[: steps - last] if many else self._calls
         yield from ([each] for each in first)
         if many:
-            yield self._calls[STEPS - LAST : -LAST]
-            yield from ([each] for each in self._calls[-LAST:])
+            yield self._calls[steps - last : -last]
+            yield from ([each] for each in self._calls[-last:])
 
     def _answer(self, each: _Call, agent: int) -> Step:
         call = each.call
@@ -129,13 +163,15 @@ class Calls:
         )
 
     def _text(self, text: str) -> str:
-        return fenced(shortened(text, self._limit))
+        return self._extent.dress(shortened(text, self._limit))
 
 
-def read_calls(ledger: Path, trajectory: Path, prices: Prices, model: str, redacted: Redaction) -> Calls:
-    """Return the calls of a trial. Files that are missing or unreadable leave out what only they have."""
-    calls = sorted(_ledger(ledger), key=lambda call: call.index)
-    document = _trajectory(trajectory)
+def read_calls(
+    folder: Path, prices: Prices, model: str, redacted: Redaction, extent: Extent = BRIEF
+) -> Calls:
+    """Return the calls of the trial in this folder. Missing or unreadable files leave out what only they have."""
+    calls = sorted(_ledger(folder / LEDGER), key=lambda call: call.index)
+    document = _trajectory(folder / TRAJECTORY)
     steps = [step for step in document["steps"] if isinstance(step, dict)]
     version = str(document.get("agent", {}).get("version", ""))
     instruction = next((str(step.get("message", "")) for step in steps if step.get("source") == "user"), "")
@@ -145,10 +181,10 @@ def read_calls(ledger: Path, trajectory: Path, prices: Prices, model: str, redac
     by_index = dict(zip(answered, said, strict=True)) if len(answered) == len(said) else {}
     found = [_described(call, by_index.get(call.index, {}), redacted) for call in calls]
     told = {"version": redacted(version), "instruction": redacted(instruction)}
-    return Calls(found, told, prices, model)
+    return Calls(found, told, prices, model, extent)
 
 
-def judge_answers(ledger: Path, redacted: Redaction) -> list[Judgement]:
+def judge_answers(ledger: Path, redacted: Redaction, extent: Extent = BRIEF) -> list[Judgement]:
     """Return the answers of the verifier's judge model, at most `JUDGED` of them, and how many more there were."""
     from runner.gateway.trajectory import words  # noqa: PLC0415 - brings a web server, and few trials have a judge
 
@@ -159,7 +195,7 @@ def judge_answers(ledger: Path, redacted: Redaction) -> list[Judgement]:
             value=_truth(answer),
             source=harmless_name(call.model),
             is_model=True,
-            rationale=fenced(shortened(redacted(answer), LONGEST // 4)),
+            rationale=extent.dress(shortened(redacted(answer), extent.longest // 4)),
             usage=call.usage,
             cost_usd=call.cost_usd,
         )

@@ -20,6 +20,7 @@ from runner.report.four_criteria import not_in_the_running, verdict, winners
 from runner.report.leaderboard import lines
 from runner.report.projections import REPORT, TABLES
 from runner.report.rescoring import current_ranking
+from runner.report.sections_matrix import PAGES
 from runner.report.trial_endings import refused
 from runner.report.trial_sources import digest, labelled, sweep_trials
 from runner.report.wording import MARKS, agent_name, model_name
@@ -199,7 +200,8 @@ def _sweep(found: Findings) -> TrackedRun:
     )
     files = [*(sweep / name for name in (*TABLES, sweep_file.NAME, "config.yaml")), *ranking]
     pairs = [file.with_suffix(ending) for file in compared for ending in (".json", ".csv")]
-    report = sorted((sweep / REPORT.parent).glob("*"))
+    # Not the pages of trials: each trial is a trace there, and they may be thousands.
+    report = sorted(path for path in (sweep / REPORT.parent).glob("*") if path.name != PAGES)
     contents = {"assay.rescored": _content(ranking[0])} if ranking else {}
     contents |= {"assay.report": _content(sweep / REPORT)} if report else {}
     return TrackedRun(

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from runner.records import ErrorInfo, Prices, TrialRecord, Verdict
-from runner.records.trial_files import JUDGE_LEDGER, LEDGER
-from runner.report.hostile_text import Redaction, fenced, first_line, harmless_name, shortened
-from runner.report.trace_steps import Calls, judge_answers, read_calls
+from runner.records.trial_files import JUDGE_LEDGER
+from runner.report.hostile_text import Redaction, first_line, harmless_name, shortened
+from runner.report.trace_steps import BRIEF, Calls, Extent, judge_answers, read_calls
 from runner.report.traces import Cost, Json, Judgement, Kind, Step, Trace
 from runner.report.trials_table import outcome
 from runner.sweeps import sweep_file
@@ -84,20 +84,20 @@ def trace_digest(record: TrialRecord, prices: Prices) -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
 
 
-def trial_trace(record: TrialRecord, folder: Path, prices: Prices) -> Trace:
+def trial_trace(record: TrialRecord, folder: Path, prices: Prices, extent: Extent = BRIEF) -> Trace:
     """Return the trace of a trial, from its record and the files in its folder, which may be missing.
 
-    `prices` are the model's, which divide a call's cost into input and output.
+    `prices` are the model's, which divide a call's cost into input and output. `extent` bounds the texts.
     """
     redacted = Redaction(record.host_env)
     model = marked_model(record)
-    calls = read_calls(folder / LEDGER, folder / "trajectory.json", prices, model, redacted)
-    answers = judge_answers(folder / JUDGE_LEDGER, redacted)
+    calls = read_calls(folder, prices, model, redacted, extent)
+    answers = judge_answers(folder / JUDGE_LEDGER, redacted, extent)
     return Trace(
         key=record.key,
         invalid=_invalid(record, redacted),
-        steps=tuple(_Steps(record, calls, redacted).all()),
-        judgements=(*_verdicts(record, redacted), *answers),
+        steps=tuple(_Steps(record, calls, redacted, extent).all()),
+        judgements=(*_verdicts(record, redacted, extent), *answers),
         tags=_tags(record),
     )
 
@@ -111,8 +111,8 @@ def marked_model(record: TrialRecord) -> str:
 class _Steps:
     """Collects the steps of one trial."""
 
-    def __init__(self, record: TrialRecord, calls: Calls, redacted: Redaction) -> None:
-        self._record, self._calls, self._redacted = record, calls, redacted
+    def __init__(self, record: TrialRecord, calls: Calls, redacted: Redaction, extent: Extent) -> None:
+        self._record, self._calls, self._redacted, self._extent = record, calls, redacted, extent
         self._found: list[Step] = []
 
     def all(self) -> list[Step]:
@@ -215,7 +215,7 @@ class _Steps:
         return int((self._record.started_at + timedelta(seconds=seconds)).timestamp() * 1e9)
 
     def _text(self, text: str, *, from_end: bool = False) -> str:
-        return fenced(shortened(self._redacted(text), LONGEST, from_end=from_end))
+        return self._extent.dress(shortened(self._redacted(text), LONGEST, from_end=from_end))
 
     def _line(self, error: ErrorInfo) -> str:
         return first_line(self._redacted(f"{error.type}: {error.message}"))
@@ -233,7 +233,7 @@ def _invalid(record: TrialRecord, redacted: Redaction) -> str:
     return first_line(redacted(f"{error.type}: {error.message}")) if error else f"{record.status}: no verdict"
 
 
-def _verdicts(record: TrialRecord, redacted: Redaction) -> list[Judgement]:
+def _verdicts(record: TrialRecord, redacted: Redaction, extent: Extent) -> list[Judgement]:
     """Return the verifier's judgements: whether the trial passed, its reward, and how the agent ended."""
     ended = Judgement("status", record.status.value, "runner")
     if not record.judged:
@@ -242,7 +242,7 @@ def _verdicts(record: TrialRecord, redacted: Redaction) -> list[Judgement]:
         why = ErrorInfo(type=error.type if error else record.status.value, message=message)
         return [Judgement("passed", None, "verifier", error=why), ended]
     output = record.verdict.output if record.verdict else ""
-    words = fenced(shortened(redacted(output), LONGEST // 4, from_end=True))
+    words = extent.dress(shortened(redacted(output), LONGEST // 4, from_end=True))
     return [
         Judgement("passed", record.passed, "verifier", rationale=words),
         Judgement("reward", record.reward, "verifier"),

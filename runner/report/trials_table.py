@@ -28,6 +28,8 @@ _TYPES = {
             "workspace_lines",
             "memory_mb",
             "retries",
+            "file_reads",
+            "repeated_reads",
         ),
         "Int64",
     ),
@@ -58,11 +60,11 @@ def trials_table(
     Columns: those of `metrics/table.py`, and `key`, `budget`, `category`, `language`, `scripted`, `replayed`, `cell`,
     `ran` (whether it has a record), `outcome` and `reason` (for people), `flags`, the four token counts,
     `agent_tokens_difference` (input and output as the agent itself says, less what the gateway counted),
-    `interactions`, `tool_kinds`, `tool_phases`, `programs` (`;` between), `own_finish`, `retries`, `retry_cost_usd`
-    (part of `cost_usd`), `judge_usd` (no part of it), `wall_seconds`, `agent_seconds`, `seconds_<phase>`, workspace
-    sizes, `memory_mb`, `verified` (the verdict's mode), `second_reward`, `changed_programs` (paths, as on the record),
-    and each component that a verifier reported, under its own name or, where a column has that name already, as
-    `verifier_<name>`.
+    `interactions`, `tool_kinds`, `tool_phases`, `programs` (`;` between), `file_reads`, `repeated_reads`, `own_finish`,
+    `retries`, `retry_cost_usd` (part of `cost_usd`), `judge_usd` (no part of it), `wall_seconds`, `agent_seconds`,
+    `seconds_<phase>`, workspace sizes, `memory_mb`, `verified` (the verdict's mode), `second_reward`,
+    `changed_programs` (paths, as on the record), and each component that a verifier reported, under its own name or,
+    where a column has that name already, as `verifier_<name>`.
 
     A trial without a record is `infra_invalid`, with the refusal or "not run" as its reason, and why if it is in
     `not_started`. Missing values are NA, never 0. `planned` must not be empty.
@@ -83,7 +85,7 @@ def _typed(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _row(planned: PlannedRow, record: TrialRecord | None, not_started: str | None) -> dict[str, Any]:
-    identity = planned.model_dump(exclude={"refused"}) | {"cell": planned.cell}
+    identity = planned.model_dump(exclude={"refused"}) | {"cell": planned.cell, "source": planned.source}
     if planned.refused:  # perhaps only since then: its measurements no longer count
         reason = f"refused: {planned.refused}"
         return identity | _unmeasured(reason, reason)
@@ -125,6 +127,8 @@ def _measured(record: TrialRecord) -> dict[str, Any]:
         "tool_kinds": " ".join(record.tool_kinds),
         "tool_phases": " ".join(record.tool_phases),
         "programs": ";".join(record.programs),
+        "file_reads": record.file_reads,
+        "repeated_reads": record.repeated_reads,
         "own_finish": record.own_finish,
         "started_at": record.started_at,
         "finished_at": record.finished_at,

@@ -91,6 +91,7 @@ class PlannedTrial(Record):
             tier=self.task.tier,
             category=self.task.category,
             language=self.task.language,
+            source=self.task.source,
             scripted=self.cell.model.scripted,
             replayed=self.cell.model.replayed,
             refused=self.task.refused,

@@ -37,7 +37,7 @@ def printable(text: str) -> str:
 
     Newlines and tabs stay.
     """
-    if text.isprintable():
+    if text.isprintable() or text.replace("\n", "").replace("\t", "").isprintable():
         return text
     return "".join(sign if sign.isprintable() or sign in _LAYOUT else _escape(sign) for sign in text)
 

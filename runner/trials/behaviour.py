@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from metrics.terminal import phase, programs
+from metrics.terminal import is_read, phase, programs
 from runner.records import Status, ToolCall
 
 COMMANDS: Final = ("command", "cmd", "keystrokes", "script")
@@ -55,6 +56,38 @@ def terminal_use(calls: Sequence[ToolCall], kinds: Sequence[str]) -> TerminalUse
         texts.append(readable)
     phases = tuple(phase(kind, text) for kind, text in zip(kinds, texts, strict=True))
     return TerminalUse(phases, tuple(name for text in texts for name in programs(text)), cut)
+
+
+class FileReads(NamedTuple):
+    """File reads of a trial."""
+
+    reads: int
+    """Calls of kind `read`, and calls of a terminal that only print files."""
+    repeated: int
+    """Those that read what an earlier one read: the same tool with the same arguments."""
+
+
+def file_reads(calls: Sequence[ToolCall], kinds: Sequence[str]) -> FileReads:
+    """Count reads and repeated reads, in commands as far as `LONGEST_COMMAND` and `LONGEST_COMMANDS` allow."""
+    seen: Counter[tuple[str, str]] = Counter()
+    left = LONGEST_COMMANDS
+    for call, kind in zip(calls, kinds, strict=True):
+        if kind == "read":
+            seen[call.name, _canonical(call.arguments)] += 1
+        elif kind == "execute":
+            text = command(call)[: min(LONGEST_COMMAND, left)]
+            left -= len(text)
+            if is_read(text):
+                seen[call.name, text.strip()] += 1
+    return FileReads(seen.total(), seen.total() - len(seen))
+
+
+def _canonical(arguments: str) -> str:
+    """Return arguments in one notation, whatever the order and spacing in which the model wrote them."""
+    try:
+        return json.dumps(json.loads(arguments), sort_keys=True)
+    except (ValueError, RecursionError):
+        return arguments
 
 
 def command(call: ToolCall) -> str:

@@ -15,7 +15,7 @@ from runner.errors import OutputsError
 from runner.files import write_atomically
 from runner.records import ErrorInfo, PhaseSeconds, Status, TrialRecord, Usage
 from runner.sweeps.plan import identity
-from runner.trials.behaviour import kinds, own_finish, terminal_use
+from runner.trials.behaviour import file_reads, kinds, own_finish, terminal_use
 from runner.trials.outcome import ending
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ def _read_calls(trial: PlannedTrial, state: TrialState, status: Status) -> dict[
     tool_calls = [tool for call in calls for tool in state.tools(call)]
     names = [tool.name for tool in tool_calls]
     used = kinds(names, agent.tools)
-    terminal = terminal_use(tool_calls, used)
+    terminal, files = terminal_use(tool_calls, used), file_reads(tool_calls, used)
     if terminal.cut:
         state.flags.append("commands_cut")
     _write_trajectory(trial, state, calls)
@@ -230,6 +230,8 @@ def _read_calls(trial: PlannedTrial, state: TrialState, status: Status) -> dict[
         "tool_kinds": used,
         "tool_phases": terminal.phases,
         "programs": terminal.programs,
+        "file_reads": files.reads if state.session else None,
+        "repeated_reads": files.repeated if state.session else None,
         "own_finish": own_finish(status, used, agent.tools) if state.session else None,
     }
 

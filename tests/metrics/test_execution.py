@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from metrics import behaviour, execution
 from metrics.deviations import CLOSE, deviations
 from metrics.execution import OUTCOMES, script_size
+from metrics.terminal import is_read
 from tests.metrics.tables import line, table, trial
 from tests.metrics.test_published import published
 
@@ -314,3 +315,43 @@ def test_nothing_recorded_is_no_programs_and_no_phases() -> None:
     for rows in (table(worked("easy-1", "")), table(trial("easy-1", model="m"))):
         assert behaviour.programs(rows).empty
         assert behaviour.phases(rows).empty
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("cat a.py", True),
+        ("cd /app && cat -n a.py | head -50", True),
+        ("sed -n 1,50p a.py", True),
+        ("sed -n -i s/a/b/p a.py", False),
+        ("sed s/a/b/ a.py", False),
+        ("cat a.py 2>/dev/null", True),
+        ("cat a.py > b.py", False),
+        ("cat <<EOF > a.py\nx\nEOF", False),
+        ("cat '>'", True),
+        ("head -5", False),
+        ("cat a.py; pytest", False),
+        ("ls", False),
+        ("A=1 cat a.py", True),
+        ("A=1", False),
+        ("", False),
+    ],
+)
+def test_a_command_reads_if_it_only_prints_files(text: str, read: bool) -> None:  # noqa: FBT001
+    assert is_read(text) is read
+
+
+def test_repeated_reads_by_hand() -> None:
+    trials = table(
+        trial("easy-1", model="m", file_reads=10, repeated_reads=4),
+        trial("easy-2", model="m", file_reads=0, repeated_reads=0),
+        trial("hard-1", model="m", file_reads=None, repeated_reads=None),
+        trial("hard-2", None, model="m", file_reads=99, repeated_reads=99),
+        trial("easy-1", cell="b", model="m", file_reads=0, repeated_reads=0),
+        trial("easy-1", cell="c", model="none", file_reads=5, repeated_reads=5),
+    )
+    found = behaviour.reads(trials)
+    assert line(found, "a").to_dict() == {"reads": 5, "repeated": 2, "trials": 2, "most": 4, "share": 0.4}
+    assert set(found.index) == {"a", "b"}
+    assert np.isnan(found["share"]["b"])
+    assert behaviour.reads(trials.drop(columns=["file_reads", "repeated_reads"])).empty

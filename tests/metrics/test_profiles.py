@@ -16,10 +16,12 @@ from metrics.profiles import (
     budget_curve,
     by_attempt,
     cache_view,
+    composition,
     effort_of_outcomes,
     over_attempts,
     pass_curve,
     pass_profile,
+    passes_by,
     tokens_across_agents,
 )
 from metrics.table import summary
@@ -50,6 +52,36 @@ def with_model(task: str, reward: float | None, tokens: int, **other: Any) -> di
     )
 
 
+def test_sources_by_tier_and_passes_by_source() -> None:
+    trials = table(
+        trial("easy-1", 1.0, source="s"),
+        trial("easy-2", 0.5, source="s"),
+        trial("hard-1", None, source="t"),
+        trial("easy-1", 1.0, source="s", cell="b"),
+    )
+    split = composition(trials, "source")
+    assert split.to_dict("index") == {"s": {"easy": 2, "hard": 0}, "t": {"easy": 0, "hard": 1}}
+    found = passes_by(trials, "mean", "source")
+    assert line(found, ("a", "s")).to_dict() == {
+        "planned": 2,
+        "passes": 1,
+        "pass_rate": 0.5,
+        "mean_reward": 0.75,
+    }
+    assert line(found, ("a", "t")).to_dict() == {"planned": 1, "passes": 0, "pass_rate": 0, "mean_reward": 0}
+    assert ("b", "t") not in found.index
+
+
+@LAW
+@given(ROWS)
+def test_tiers_as_strata_are_the_pass_profile(rows: list[Any]) -> None:
+    trials = trials_of(rows)
+    profile, found = pass_profile(trials, "mean"), passes_by(trials, "mean", "tier")
+    shared = ["planned", "passes", "pass_rate"]
+    pd.testing.assert_frame_equal(found[shared], profile[shared], check_dtype=False)
+    assert composition(trials, "tier").sum(axis=None) == trials["task"].nunique()
+
+
 def test_tokens_of_one_task_under_different_agents() -> None:
     trials = table(
         with_model("easy-1", 1.0, 100),
@@ -69,6 +101,9 @@ def test_tokens_of_one_task_under_different_agents() -> None:
     assert row[["agents", "least", "most"]].tolist() == [3, "a", "b"]
     assert row[["least_tokens", "most_tokens", "ratio"]].tolist() == [100, 500, 5]
     assert row[["least_passed", "most_passed"]].tolist() == [1, 0.5]
+    assert row[["least_repeated", "most_repeated"]].isna().all()
+    counted = tokens_across_agents(trials.assign(repeated_reads=[0, 4, 8, *[2] * (len(trials) - 3)])).iloc[0]
+    assert counted[["least_repeated", "most_repeated"]].tolist() == [0, 6]
 
 
 def test_nothing_is_compared_without_tokens() -> None:

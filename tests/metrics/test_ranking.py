@@ -253,6 +253,22 @@ def test_the_gap_between_agents_of_a_model() -> None:
     assert delta_best(apart)["gap"].tolist() == pytest.approx([0.3, 0, 0])
 
 
+@LAW
+@given(
+    st.dictionaries(st.tuples(st.sampled_from("ab"), st.sampled_from("mno")), st.integers(0, 9), min_size=1)
+)
+def test_models_of_an_agent_are_compared_as_agents_of_a_model(scores: dict[tuple[str, str], int]) -> None:
+    agents, models = zip(*scores, strict=True)
+    cells = pd.DataFrame({"agent": agents, "model": models, "AMS": [n / 10 for n in scores.values()]})
+    turned = cells.rename(columns={"agent": "model", "model": "agent"})
+    fixed, varied = delta_best(cells, "agent"), delta_best(turned).rename(columns={"agents": "models"})
+    pd.testing.assert_frame_equal(fixed, varied, check_names=False)
+    gaps = gap_to_best(cells, "agent")
+    assert gaps.tolist() == gap_to_best(turned).tolist()
+    assert (gaps >= 0).all()
+    assert gaps.groupby(cells["agent"]).max().tolist() == pytest.approx(fixed["gap"].tolist())
+
+
 POINTS = st.lists(
     st.tuples(st.integers(0, 5), st.sampled_from([0.1, 0.2, 0.3, math.inf, math.nan])), max_size=9
 )

@@ -7,14 +7,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from metrics import tool_bench
 from metrics.differential import Phase
+from metrics.uncertainty import pairwise
 from tests.metrics.tables import SCORING, line, table, trial
 from tests.metrics.test_published import published
 
 SCORES = ("exec", "state", "exact_match", "fuzzy_match")
 AGENTS = ("OpenHands", "Mini-SWE-Agent")
+LAW = settings(max_examples=50)
 
 
 def tool(task: str, score: float = 1.0, **other: Any) -> dict[str, Any]:
@@ -155,6 +159,51 @@ def test_a_score_by_language_is_over_planned_tasks() -> None:
     rows = table(tool("easy-1"), tool("easy-2", 0.0), tool("easy-3") | {"language": "go"})
     found = tool_bench.by(rows, "mean", "language", "exec")
     assert line(found, "a").to_dict() == {"go": 1.0, "python": 0.5}
+
+
+def test_composition_by_hand() -> None:
+    """Cells share a task; a reference that no trial has seen is counted and has no lines."""
+    rows = table(
+        tool("easy-1", category="web", reference_lines=100.0),
+        tool("easy-1", category="web", reference_lines=100.0, cell="b"),
+        tool("hard-1", category="web", reference_lines=5000.0) | {"language": "go"},
+        trial("hard-2", None, category="text", language="go"),
+    )
+    found = tool_bench.composition(rows)
+    assert found["tasks"].to_dict() == {
+        ("tier", "easy"): 1, ("tier", "hard"): 2, ("language", "go"): 2, ("language", "python"): 1,
+        ("category", "text"): 1, ("category", "web"): 2,
+    }  # fmt: skip
+    assert line(found, ("category", "web")).tolist() == [2, 2, 2550.0]
+    assert line(found, ("tier", "hard"))[["references", "lines"]].tolist() == [1, 5000.0]
+    assert np.isnan(found["lines"]["category", "text"])
+    assert line(tool_bench.by(rows, "mean", "category", "exec"), "a").tolist() == [0.0, 1.0]
+
+
+def test_a_table_without_categories_has_none_in_its_composition() -> None:
+    assert set(tool_bench.composition(table(tool("easy-1"))).index) == {
+        ("tier", "easy"),
+        ("language", "python"),
+    }
+
+
+@LAW
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(("easy", "hard"))), min_size=1, max_size=9))
+def test_each_dimension_has_every_task_once(tasks: list[tuple[str, str]]) -> None:
+    rows = table(*(tool(f"{tier}-{n}", category=domain) for n, (domain, tier) in enumerate(tasks)))
+    assert set(tool_bench.composition(rows)["tasks"].groupby("dimension").sum()) == {len(tasks)}
+
+
+def test_draws_observe_the_scores_of_the_cells() -> None:
+    rows = table(
+        tool("easy-1"), tool("easy-2", 0.0), tool("easy-1", 0.0, cell="b"), tool("easy-2", 0.0, cell="b")
+    )
+    drawn = tool_bench.draws(rows, SCORING)
+    assert (drawn.cells, drawn.datasets) == (("a", "b"), ("d", "d"))
+    assert drawn.observed["exec"].tolist() == [0.5, 0.0]
+    assert drawn.drawn["exec"].shape == (SCORING.resamples, 2)
+    (pair,) = pairwise(drawn, "exec").to_dict("records")
+    assert (pair["left"], pair["lead"]) == ("a", 0.5)
 
 
 def test_the_lines_of_a_reference_are_known_to_cells_that_never_ran_its_task() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from selenium.webdriver import Chrome
@@ -20,6 +21,9 @@ from tests.support.browser import PROGRAMS, browser
 from tests.support.records_factory import NOON
 
 Report = Callable[..., Path]
+OpenPage = Callable[..., Chrome]
+PHONE = 360
+"""Width of a phone, in pixels."""
 
 
 def findings(
@@ -56,3 +60,26 @@ def chrome() -> Iterator[Chrome]:
         pytest.fail("no Chromium here: make browser")
     with browser(1200, 900) as started:
         yield started
+
+
+def console(page: Chrome) -> list[dict[str, Any]]:
+    """Return the log since it was last read: errors of scripts, violations of the page's policy."""
+    lines: list[dict[str, Any]] = page.get_log("browser")  # type: ignore[no-untyped-call]
+    return lines
+
+
+@pytest.fixture
+def open_page(chrome: Chrome) -> Iterator[OpenPage]:
+    """Open a page in a window of this width, with a medium and a colour scheme."""
+
+    def show(page: Path, width: int = 1200, media: str = "screen", scheme: str = "light") -> Chrome:
+        screen = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width == PHONE}
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        chrome.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+        chrome.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": features})
+        chrome.get(page.as_uri())
+        return chrome
+
+    yield show
+    chrome.execute_cdp_cmd("Emulation.setEmulatedMedia", {})
+    console(chrome)  # reading empties it for the next test

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import itertools
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,10 @@ from selenium.webdriver.remote.webelement import WebElement
 
 from runner.report.findings import Findings
 from runner.report.page import write_report
-from tests.report.conftest import findings
+from tests.report.conftest import PHONE, OpenPage, console, findings
 from tests.report.test_page import hostile
 
 pytestmark = pytest.mark.browser
-PHONE = 360
-OpenPage = Callable[..., Chrome]
 
 CONTRAST = """
 const style = getComputedStyle(document.documentElement);
@@ -35,29 +32,6 @@ return arguments[0].map(([one, other]) => {
 });
 """
 """Contrast of pairs of the page's colours, as WCAG 2 defines it."""
-
-
-def console(page: Chrome) -> list[dict[str, Any]]:
-    """Return the log since it was last read: errors of scripts, violations of the page's policy."""
-    lines: list[dict[str, Any]] = page.get_log("browser")  # type: ignore[no-untyped-call]
-    return lines
-
-
-@pytest.fixture
-def open_page(chrome: Chrome) -> Iterator[OpenPage]:
-    """Open a page in a window of this width, with a medium and a colour scheme."""
-
-    def show(page: Path, width: int = 1200, media: str = "screen", scheme: str = "light") -> Chrome:
-        screen = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width == PHONE}
-        features = [{"name": "prefers-color-scheme", "value": scheme}]
-        chrome.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
-        chrome.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": features})
-        chrome.get(page.as_uri())
-        return chrome
-
-    yield show
-    chrome.execute_cdp_cmd("Emulation.setEmulatedMedia", {})
-    console(chrome)  # reading empties it for the next test
 
 
 @pytest.fixture(scope="module")
@@ -183,7 +157,7 @@ def test_who_cannot_see_it_is_told(open_page: OpenPage, four: Path) -> None:
     assert page.execute_script("return document.documentElement.lang") == "en"
 
 
-@pytest.mark.parametrize(("sweep", "prefix", "count"), [("tools", "tool-", 19), ("projects", "projects", 11)])
+@pytest.mark.parametrize(("sweep", "prefix", "count"), [("tools", "tool-", 22), ("projects", "projects", 11)])
 def test_sections_of_a_benchmark_are_whole_on_paper_and_a_phone_and_told(
     open_page: OpenPage, request: pytest.FixtureRequest, sweep: str, prefix: str, count: int
 ) -> None:

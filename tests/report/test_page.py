@@ -26,8 +26,9 @@ from runner.report.findings import Findings
 from runner.report.page import chapters_of
 from runner.report.projections import write_projections
 from runner.report.rescoring import compare_scorings
+from runner.report.sections_pairs import pairs
 from runner.report.sections_sweep import what_ran
-from runner.report.sections_trials import attempts, caches, pairs, tokens_by_agent
+from runner.report.sections_trials import attempts, caches, sources, tokens_by_agent
 from runner.report.tracked_runs import tracked_runs
 from runner.report.trial_sources import read_source
 from tests.report.conftest import Report, findings
@@ -135,7 +136,7 @@ def test_pictures_and_tables_that_are_no_longer_made_go(report: Report, tmp_path
     for earlier in (tables.with_name("heat_map.png"), tables / "heat-map.csv", tables / "heat-map.tex"):
         earlier.touch()
     page = report([row("oracle", task) for task in TASKS], {})
-    assert {file.name for file in page.parent.iterdir()} == {"index.html", "tables"}
+    assert {file.name for file in page.parent.iterdir()} == {"index.html", "tables", "trials"}
     assert not list(tables.glob("heat-map*"))
 
 
@@ -287,7 +288,7 @@ def test_twenty_four_cells_on_ninety_tasks_are_a_page_of_a_few_seconds_and_under
     page = report(planned, records)
     assert time.process_time() - started < 20  # 4 s on two free cores
     assert page.stat().st_size < 3_000_000
-    assert Elements(page.read_text()).text.count("of 276 pairs") == 1
+    assert Elements(page.read_text()).text.count("of 276 pairs") == 4
 
 
 def test_job_report_writes_the_page_and_the_tables_and_says_where(
@@ -315,7 +316,7 @@ def test_decided_goes_by_the_joint_p_and_says_when_resamples_are_too_few(tmp_pat
         scoring = SCORING.model_copy(update={"resamples": resamples})
         section = pairs(findings(tmp_path, planned, records, scoring))
         assert section
-        table, note = section.blocks
+        table, note = section.blocks[0], section.blocks[-1]
         assert isinstance(table, Table)
         assert [entries[-1].text for entries in table.rows].count(word) == times
         assert "No Holm p can be below" in str(note)
@@ -385,11 +386,32 @@ def test_tasks_are_listed_on_which_agents_differ_most_in_tokens(tmp_path: Path) 
     assert isinstance(table, Table)
     assert [value.text for value in table.rows[0]] == [
         *("hard-2", "scripted_careful (scripted)", "2"),
-        *("codex", "4.5k", "100%", "kimi_cli", "40.5k", "0%", "9.00"),
+        *("codex", "4.5k", "100%", "-", "kimi_cli", "40.5k", "0%", "-", "9.00"),
     ]
     assert "6 of 6 pairs" in table.caption
     assert "over all 6: 1.00" in str(median)
     assert tokens_by_agent(findings(tmp_path, *one_cell())) is None
+
+
+def test_tasks_of_several_sources_are_counted_by_tier_and_passed_by_source(tmp_path: Path) -> None:
+    planned, records = two()
+    assert sources(findings(tmp_path, planned, records)) is None
+    mixed = [
+        each.model_copy(update={"source": "DA-Code" if each.task == "hard-3" else "SkillsBench"})
+        for each in planned
+    ]
+    section = sources(findings(tmp_path, mixed, records))
+    assert section
+    composed, passed = section.blocks
+    assert isinstance(composed, Table)
+    assert isinstance(passed, Table)
+    assert [[value.text for value in line] for line in composed.rows] == [
+        ["DA-Code", "0", "1", "1"], ["SkillsBench", "3", "2", "5"],
+    ]  # fmt: skip
+    assert {line[0].text: [value.text for value in line[2:]] for line in passed.rows} == {
+        "codex": ["1/1", "5/5"], "kimi_cli": ["0/1", "0/5"],
+    }  # fmt: skip
+    assert "DA-Code (of 1)" in [column.title for column in passed.columns]
 
 
 def test_what_more_attempts_would_pass_stands_beside_their_variance(tmp_path: Path) -> None:

@@ -177,6 +177,7 @@ def test_artifacts(logged: Path) -> None:
     }
     assert {"index.html", "heat_map.svg", "heat_map.png"} <= artifacts(logged, found[""], "report")
     assert {"leaderboard.csv", "leaderboard.tex"} <= artifacts(logged, found[""], "report/tables")
+    assert "trials" not in artifacts(logged, found[""], "report")
     codex = found[cell_name("codex")]
     assert artifacts(logged, codex) == {"trials.csv", "trials.parquet", "trials.json", "trajectories"}
     assert artifacts(logged, codex, "trajectories/easy-1/1") == {"trajectory.json"}

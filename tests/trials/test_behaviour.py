@@ -10,6 +10,7 @@ from runner.trials.behaviour import (
     LONGEST_COMMAND,
     LONGEST_COMMANDS,
     command,
+    file_reads,
     kinds,
     own_finish,
     terminal_use,
@@ -84,6 +85,25 @@ def test_programs_and_phases_of_a_trajectory() -> None:
     phases, programs, _ = terminal_use(calls, kinds([call.name for call in calls], TOOLS))
     assert phases == ("setup", "dependencies", "testing", "other")
     assert programs == ("cd", "ls", "apt install", "pytest")
+
+
+def test_repeated_reads_have_the_tool_and_the_arguments_of_an_earlier_one() -> None:
+    given = [
+        ("read", "Read", '{"path": "a.py", "limit": 5}'),
+        ("read", "Read", '{"limit":5,"path":"a.py"}'),
+        ("read", "Read", '{"path": "a.py"}'),
+        ("read", "View", '{"path": "a.py"}'),
+        ("read", "View", "half {"),
+        ("execute", "Bash", '{"command": "cat a.py"}'),
+        ("execute", "Bash", '{"command": "cat a.py "}'),
+        ("execute", "Bash", '{"command": "python a.py"}'),
+        ("execute", "Bash", '{"command": "python a.py"}'),
+        ("edit", "Edit", '{"path": "a.py"}'),
+        ("edit", "Edit", '{"path": "a.py"}'),
+    ]
+    calls = [ToolCall(id=str(at), name=name, arguments=text) for at, (_, name, text) in enumerate(given)]
+    assert file_reads(calls, [kind for kind, *_ in given]) == (7, 2)
+    assert file_reads([], []) == (0, 0)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ ignored.
 from __future__ import annotations
 
 import csv
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
 
 from metrics.differential import exact
@@ -44,26 +44,45 @@ class Label(Record):
 
 def read_labels(path: Path) -> tuple[Label, ...]:
     """Read all rows. Raises `LabelError` with the row and what is wrong with it."""
-    csv.field_size_limit(LONGEST_CELL)
     labels: dict[str, Label] = {}
+    read_rows(path, "job.labels", _check_columns, lambda row, cells: _add(labels, _read_row(row, cells)))
+    return tuple(labels.values())
+
+
+def read_rows(
+    path: Path,
+    key: str,
+    check: Callable[[Collection[str]], None],
+    take: Callable[[int, Mapping[str, str]], None],
+) -> None:
+    """Give `check` the names of the columns, and `take` each row with its number; both may raise `ValueError`.
+
+    Raises `LabelError` with the row and what is wrong with it; `key` is the option that named the file.
+    """
+    csv.field_size_limit(LONGEST_CELL)
     row = 1
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             rows = csv.DictReader(file, strict=True, restval="")
-            _check_columns(rows.fieldnames or ())
+            check(rows.fieldnames or ())
             for row, cells in enumerate(rows, start=2):
-                _add(labels, _read_row(row, cells))
+                _check_width(cells)
+                take(row, cells)
     except OSError as error:
-        raise LabelError(f"job.labels: cannot read {path} ({error.strerror}).") from error
+        raise LabelError(f"{key}: cannot read {path} ({error.strerror}).") from error
     except UnicodeDecodeError as error:
         raise LabelError(f"{path.name} is not UTF-8 text (byte {error.start}): convert it.") from error
     except csv.Error as error:
         raise LabelError(f"{path.name}, the row after row {row}: {error}.") from error
     except ValueError as error:
         raise LabelError(f"{path.name}, row {row}: {error}.") from error
-    if not labels:
+    if row == 1:
         raise LabelError(f"{path.name} has no row below its header.")
-    return tuple(labels.values())
+
+
+def _check_width(cells: Mapping[str, str]) -> None:
+    if None in cells:
+        raise ValueError("more cells than the header has")
 
 
 def _check_columns(names: Collection[str]) -> None:
@@ -77,13 +96,17 @@ def _add(labels: dict[str, Label], label: Label) -> None:
         raise ValueError(f"the same pair as row {first.row}")
 
 
+def meaning(label: str) -> bool:
+    """Return whether a label says that both outputs mean the same. Raises `ValueError` if it is not a label."""
+    word = label.strip().lower()
+    if word not in LABELS:
+        raise ValueError(f"label {label!r} is none of {', '.join(LABELS)}")
+    return LABELS[word]
+
+
 def _read_row(number: int, cells: Mapping[str, str]) -> Label:
     """Read one row. Raises `ValueError`."""
-    if None in cells:
-        raise ValueError("more cells than the header has")
-    label = cells["label"].strip().lower()
-    if label not in LABELS:
-        raise ValueError(f"label {cells['label']!r} is none of {', '.join(LABELS)}")
+    equivalent = meaning(cells["label"])
     digest = cells.get("pair", "").strip()
     pair = Pair.of(cells.get("reference", ""), cells.get("candidate", ""))
     only_digest = bool(digest) and not any(pair)
@@ -96,5 +119,5 @@ def _read_row(number: int, cells: Mapping[str, str]) -> Label:
         digest=digest or pair.digest,
         pair=None if only_digest else pair,
         command_class=cells.get("class", "").strip(),
-        equivalent=LABELS[label],
+        equivalent=equivalent,
     )

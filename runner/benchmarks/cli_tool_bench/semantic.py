@@ -153,13 +153,13 @@ def _path(judge: Judge, cache: Path, digest: str) -> Path:
 
 
 def _question(pair: Pair, token: str) -> str:
-    first, second = _excerpts(pair)
+    first, second = excerpts(pair)
     return "\n".join(
         [f"BEGIN 1 {token}", first, f"END 1 {token}", f"BEGIN 2 {token}", second, f"END 2 {token}"]
     )
 
 
-def _excerpts(pair: Pair) -> tuple[str, ...]:
+def excerpts(pair: Pair) -> tuple[str, ...]:
     """Return both texts; long ones are cut to the same window, where they begin to differ in more than white space."""
     if max(map(len, pair)) <= MAX_CHARACTERS:
         return tuple(pair)

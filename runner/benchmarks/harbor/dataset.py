@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -61,6 +62,9 @@ class HarborDataset(Record):
     """Settings of the verifier: the key of the reward, and whether there is a second verdict."""
     tier_from: str = "difficulty"
     """Key of a task's `[metadata]` that is its tier."""
+    sources: dict[str, tuple[str, ...]] = {}
+    """Source -> globs over the names of its tasks, for a folder with tasks of several benchmarks. The first that
+    matches counts, before a task's own `source`, at the top of its file or in `[metadata]`."""
     keep_processes: tuple[str, ...] = ()
     """Globs over names of tasks that are judged in the live container, with the services that the agent leaves
     running."""
@@ -79,7 +83,7 @@ class HarborDataset(Record):
         Raises `ConfigError` if there is no task, a glob above matches none, or a task of the core set is missing.
         """
         tasks = _unique([self._task(folder) for folder in self._folders()])
-        for glob in (*self.include, *self.exclude, *self.keep_processes):
+        for glob in (*self.include, *self.exclude, *self.keep_processes, *chain(*self.sources.values())):
             if not any(fnmatchcase(task.name, glob) for task in tasks):
                 names = ", ".join(task.name for task in tasks[:20])
                 raise ConfigError(f"dataset {self.name}: no task is called {glob!r}. It has {names}.")
@@ -137,8 +141,11 @@ class HarborDataset(Record):
         metadata = table.metadata
         tags = [*_words(metadata.get("tags")), *_words(table.task.keywords if table.task else ())]
         languages = _words(metadata.get("language")) or _words(metadata.get("languages"))
+        name = table.task.name if table.task else folder
+        named = (source for source, globs in self.sources.items() if _matches(name, globs))
         return {
-            "name": table.task.name if table.task else folder,
+            "name": name,
+            "source": next(named, table.source or _first(_words(metadata.get("source")))),
             "tier": _first(_words(metadata.get(self.tier_from))),
             "category": _first(_words(metadata.get("category"))),
             "language": _first(languages or [tag for tag in tags if tag in LANGUAGES]),
@@ -169,7 +176,9 @@ class HarborDataset(Record):
             "reading": self.verifier.model_dump(mode="json", exclude_none=True),
         }
         return Task(
-            **task.model_dump(include={"name", "dataset", "directory", "tier", "category", "language"}),
+            **task.model_dump(
+                include={"name", "dataset", "directory", "tier", "category", "language", "source"}
+            ),
             digest=digest(identity),
             instruction=read_instruction(folder / "instruction.md"),
             environment=environment,

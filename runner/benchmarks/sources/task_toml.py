@@ -187,6 +187,8 @@ class TaskToml(Table):
     """Version of the schema: any text, as in Harbor, and without effect. Published tasks have 0.0, 1.0 or their own
     edition."""
     task: NameTable | None = None
+    source: Text = ""
+    """Benchmark that the task was taken from."""
     metadata: dict[str, Any] = {}
     environment: EnvironmentTable = EnvironmentTable()
     agent: AgentTable = AgentTable()

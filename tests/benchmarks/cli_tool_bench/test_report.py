@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from runner.benchmarks.cli_tool_bench.report import scores as sections
+from runner.benchmarks.cli_tool_bench.report import tokens
 from runner.benchmarks.cli_tool_bench.report import tools as tool_sections
 from runner.records import Verdict
 from runner.report.blocks import Picture, Section, Table, Text
+from runner.report.figures import style
 from runner.report.findings import Findings
 from runner.report.page import chapters_of, write_report
 from tests.benchmarks.cli_tool_bench.tool_sweep import components, sweep_of_tools
@@ -19,6 +21,7 @@ from tests.report.test_page import HOSTILE
 
 NAMES = {
     "tool-scores",
+    "tool-domains",
     "tool-languages",
     "tool-lines",
     "tool-quadrants",
@@ -86,7 +89,19 @@ def test_languages_tiers_and_quadrants(tools: Findings) -> None:
     languages = cells(sections.languages(tools))["codex", "kimi"]
     assert (languages["javascript (of 2)"], languages["go (of 1)"]) == ("55.0%", "0.0%")
     assert cells(sections.against_lines(tools))["codex", "kimi"]["easy (of 3)"] == "67.0%"
-    assert sections.quadrants(tools)
+    assert cells(sections.composition(tools))["domain", "repair"]["tasks"] == "6"
+    python = cells(sections.composition(tools))["language", "python"]
+    assert (python["tasks"], python["lines"], python["references"]) == ("3", "2,166.67", "3")
+    domains = cells(sections.composition(tools), 1)
+    assert domains["oracle (bound)", "none"]["repair (of 6)"] == "100.0%"
+    by_agent, every = (cells(tokens.quadrants(tools), at) for at in (0, 1))
+    assert by_agent.keys() == every.keys()
+    section = tokens.quadrants(tools)
+    assert section
+    (picture,) = [block for block in section.blocks if isinstance(block, Picture)]
+    with style():
+        titles = [axes.get_title(loc="left") for axes in picture.draw().axes]
+    assert titles == ["codex", "mini_swe_agent"]
 
 
 def test_cost_and_speed(tools: Findings) -> None:
@@ -134,6 +149,19 @@ def test_a_judged_sweep_shows_semantic_matches(tmp_path: Path) -> None:
     assert cells(sections.overall(found))["codex", "kimi"]["semantic match"] == "60.0%"
     assert "Semantic match" in str(sections.languages(found))
     assert cells(tool_sections.overhead(found))["codex", "kimi"]["judge's USD"] == "0.25"
+
+
+def test_cells_are_paired_by_a_score_that_is_not_the_reward(tools: Findings, tmp_path: Path) -> None:
+    """The reward of the shared sweep is the exact match; of this one it is another score."""
+    assert sections.pairs_of_tools(tools) is None
+    planned, records = sweep_of_tools()
+    changed = {key: each.model_copy(update={"reward": 0.5}) for key, each in records.items()}
+    section = sections.pairs_of_tools(findings(tmp_path, planned, changed))
+    assert section
+    (table,) = section.blocks
+    assert isinstance(table, Table)
+    assert table.caption == "Exact match of 6 pairs, surest first"
+    assert {row[-1].text for row in table.rows} == {"too few tasks"}
 
 
 def test_a_page_needs_only_few_cells_and_figures(tmp_path: Path) -> None:

@@ -273,6 +273,26 @@ def test_a_refused_task_keeps_what_it_is_grouped_by(load: Load) -> None:
 
 
 @pytest.mark.parametrize(
+    ("toml", "source"),
+    [
+        ("", "unknown"),
+        ('source = "Terminal-Bench"', "Terminal-Bench"),
+        ('[metadata]\nsource = "DA-Code"', "da-code"),
+        ('source = "x"\nunheard_of = 1', "DA-Code"),
+    ],
+)
+def test_a_source_is_the_task_s_own_or_that_of_a_mixed_folder(load: Load, toml: str, source: str) -> None:
+    mixed = {"DA-Code": ("on?",)} if "unheard_of" in toml else {}
+    task = load(toml=toml, sources=mixed)
+    assert (task.source, task.digest) == (source, load(toml=toml).digest)
+
+
+def test_a_source_without_a_task_is_refused(load: Load) -> None:
+    with pytest.raises(ConfigError, match="no task is called 'da-\\*'"):
+        load(sources={"DA-Code": ("da-*",)})
+
+
+@pytest.mark.parametrize(
     ("text", "instruction"),
     [
         ("<!-- some-bench-canary GUID 1 -->\nDo it.\n", "Do it.\n"),

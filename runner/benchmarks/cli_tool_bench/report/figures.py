@@ -1,4 +1,4 @@
-"""Draw the pictures of CLI-Tool-Bench: by language, against the reference's size, quadrants, files."""
+"""Draw the pictures of CLI-Tool-Bench: against the reference's size, quadrants, files."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
 
@@ -18,29 +19,6 @@ MOST_FILES = 20
 _MARKERS = "os^Dv"
 _PLACES = 100
 """Number of points at which the LOESS line is drawn."""
-
-
-def languages(scores: pd.DataFrame) -> Figure:
-    """Draw a group of bars for each cell (rows, best first), a bar for each language (columns); scores in [0, 1]."""
-    rows, columns = scores.shape
-    figure = Figure(figsize=(7.2, 0.9 + (0.16 * columns + 0.14) * rows), layout="constrained")
-    axes = figure.add_subplot()
-    thick = 0.8 / columns
-    for at, (shade, language) in enumerate(zip(np.linspace(0.3, 1, columns), scores, strict=True)):
-        places = np.arange(rows) - 0.4 + thick * (at + 0.5)
-        values = scores[language].to_numpy(float)
-        axes.barh(
-            places, np.nan_to_num(values), height=thick * 0.9, color=ACCENT, alpha=shade, label=str(language)
-        )
-        for place, value in zip(places, values, strict=True):
-            word = "-" if np.isnan(value) else f"{value:.0%}"
-            axes.text(np.nan_to_num(value) + 0.008, place, word, va="center", fontsize=6.5, color=MUTED)
-    axes.set_yticks(range(rows), [cut(str(name)) for name in scores.index], color=INK)
-    axes.set(xlim=(0, 1.06), ylim=(rows - 0.4, -0.6))
-    axes.tick_params(axis="y", length=0)
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0%}"))
-    figure.legend(loc="outside upper right", ncols=columns, fontsize=8)
-    return figure
 
 
 def against_lines(points: pd.DataFrame, score: str, *, line: bool) -> Figure:
@@ -75,29 +53,44 @@ def against_lines(points: pd.DataFrame, score: str, *, line: bool) -> Figure:
 
 
 def quadrants(points: pd.DataFrame, centres: pd.DataFrame) -> Figure:
-    """Draw trials (`tokens`, `score`) as dots, the mean of each cell as a cross with its `mark`, and the means
-    of all trials dashed. Tokens are on a log scale where they span more than a factor of ten and none is 0.
+    """Draw a panel for each agent: trials (`tokens`, `score`, `agent`) as dots, and the mean of each cell as a cross.
+
+    `centres` has the means with their `agent` and `mark`. The dashed lines are the means of the panel's trials. Tokens
+    are on a log scale where they span more than a factor of ten and none is 0.
     """
-    figure = Figure(figsize=(7.2, 3.9), layout="constrained")
-    axes = figure.add_subplot()
+    agents = list(dict.fromkeys(centres["agent"]))
+    across = min(len(agents), 2)
+    down = -(-len(agents) // across)
+    figure = Figure(figsize=(7.2, 0.5 + (2.7 if len(agents) > 1 else 3.4) * down), layout="constrained")
+    panels = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False).ravel()
     tokens = points["tokens"]
     if tokens.min() > 0 and tokens.max() > 10 * tokens.min():
-        axes.set_xscale("log")
-    axes.scatter(tokens, points["score"], s=14, color=ACCENT, alpha=0.25, lw=0)
+        panels[0].set_xscale("log")  # before the panels' formatters, which it would replace
+    for axes, agent in zip(panels, agents, strict=False):
+        _quadrants(axes, points[points["agent"] == agent], centres[centres["agent"] == agent])
+        axes.set_title(cut(str(agent)))
+    panels[0].set_ylim(-0.06, 1.06)
+    for axes in panels[len(agents) :]:
+        axes.set_visible(False)
+    figure.supxlabel("tokens of a trial", fontsize=9, color=MUTED)
+    return figure
+
+
+def _quadrants(axes: Axes, points: pd.DataFrame, centres: pd.DataFrame) -> None:
+    """Draw one agent's trials and means."""
+    axes.scatter(points["tokens"], points["score"], s=14, color=ACCENT, alpha=0.25, lw=0)
     axes.scatter(centres["tokens"], centres["score"], s=60, marker="x", color=INK, lw=1.6, zorder=3)
     for centre in centres.to_dict("records"):
         axes.annotate(
             str(centre["mark"]), (centre["tokens"], centre["score"]), (4, 4), textcoords="offset points",
             fontsize=7.5, color=INK, zorder=4,
         )  # fmt: skip
-    axes.axvline(tokens.mean(), color=MUTED, lw=0.8, ls="--")
+    axes.axvline(points["tokens"].mean(), color=MUTED, lw=0.8, ls="--")
     axes.axhline(points["score"].mean(), color=MUTED, lw=0.8, ls="--")
-    axes.set(xlabel="tokens of a trial", ylim=(-0.06, 1.06))
     axes.margins(x=0.08)
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0%}"))
-    return figure
 
 
 def files(counts: Sequence[tuple[str, np.ndarray]]) -> Figure:

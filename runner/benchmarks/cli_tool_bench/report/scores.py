@@ -1,21 +1,24 @@
-"""Sections on CLI-Tool-Bench's scores: overall, by language, against the reference's size, against tokens."""
+"""Sections on CLI-Tool-Bench's scores: overall, by domain and language, against the reference's size, in pairs."""
 
 from __future__ import annotations
 
 from functools import partial
 
+import numpy as np
 import pandas as pd
 
 from metrics import tool_bench
-from runner.benchmarks.cli_tool_bench.report import figures, tools
+from runner.benchmarks.cli_tool_bench.report import figures, tokens, tools, trial_cases
 from runner.benchmarks.cli_tool_bench.report.tools import of_tools
 from runner.benchmarks.cli_tool_bench.verifier import ONLINE
 from runner.report.blocks import Block, Column, Picture, Section, Sections, Table, Text, Value
+from runner.report.figures import grouped_bars
 from runner.report.findings import Findings
 from runner.report.leaderboard import lines
+from runner.report.sections_pairs import Compared, pair_table
 from runner.report.sections_scores import AGENT, MODEL, Measure, about, cell_table, figure
 from runner.report.verdict_conditions import has
-from runner.report.wording import number, short, span
+from runner.report.wording import span
 
 MEANING = {
     "build": "share of tasks whose workspace could be installed",
@@ -30,6 +33,8 @@ ONLINE_NOTE = (
     "Datasets whose name ends in _online: the agent and installations could reach the package index of the language "
     "(dataset.profile=online), so tools may have dependencies. Compare their scores only with each other."
 )
+_DIMENSIONS = {"tier": "tier", "language": "language", "category": "domain"}
+"""Stratum of a task -> the paper's word for it."""
 _ENOUGH = 4
 """Smallest number of references of different size for a LOESS line."""
 
@@ -98,17 +103,38 @@ def languages(found: Findings) -> Section:
     blocks: list[Block] = [table]
     if len(found.contenders):
         scores = values.reindex(found.contenders.index).rename(index=found.names)
-        draw = partial(figures.languages, scores)
+        draw = partial(grouped_bars, scores, ".0%", 1.0)
         alt = "Bars of the score by language; their values are in the table beneath."
         blocks.insert(0, Picture("tool_languages", f"{table.caption}; best AMS first.", alt, draw))
     return Section("tool-languages", "Tools: by language", blocks)
+
+
+@of_tools
+def composition(found: Findings) -> Section:
+    """Show which tasks there are (the paper's Table 1), and the scores by domain."""
+    score = tool_bench.main_score(found.trials)
+    parts = lines(tool_bench.composition(found.trials))
+    columns = (
+        Column("dimension", text=True), Column("value", text=True), Column("tasks", "planned ones"),
+        Column("lines", "mean lines of the references' code, over the references whose lines are known"),
+        Column("references", "whose lines are known, from any trial of their task: the denominator of lines"),
+    )  # fmt: skip
+    rows = [
+        [Value(_DIMENSIONS[dimension], dimension), Value(str(value), str(value)), figure(part["tasks"], ".0f"),
+         figure(part["lines"], ",.2f"), figure(part["references"], ".0f")]
+        for (dimension, value), part in parts.items()
+    ]  # fmt: skip
+    count = found.trials["task"].nunique()
+    table = Table(f"Composition of {count} tasks (Table 1)", columns, rows, grouped=True)
+    domains = tool_bench.by(found.trials, found.scoring.attempts, "category", score)
+    return Section("tool-domains", "Tools: domains", [table, _by(found, domains, "category", score)])
 
 
 def _by(found: Findings, values: pd.DataFrame, stratum: str, score: str) -> Table:
     """Return a table with a row for each cell and a column for each stratum."""
     planned = found.trials.drop_duplicates("task")[stratum].value_counts()
     measures = [Measure(f"{name} (of {planned[name]})", name, ".1%") for name in values.columns]
-    caption = f"{title(score).capitalize()} by {stratum}, mean over its planned tasks"
+    caption = f"{title(score).capitalize()} by {_DIMENSIONS[stratum]}, mean over its planned tasks"
     return cell_table(caption, measures, values, found)
 
 
@@ -140,52 +166,30 @@ def against_lines(found: Findings) -> Section | None:
 
 
 @of_tools
-def quadrants(found: Findings) -> Section | None:
-    """Show the score against tokens (RQ3, the paper's Figure 4)."""
-    score, cells = tool_bench.main_score(found.trials), found.contenders
-    points = tool_bench.tokens_and_score(found.trials, score)
-    points = points[points["cell"].isin(cells.index)]
-    if points.empty:
+def pairs_of_tools(found: Findings) -> Section | None:
+    """Compare each two cells by the score of figures, unless it is the reward, by which all cells are compared."""
+    score = tool_bench.main_score(found.trials)
+    draws = found.of_contenders(tool_bench.draws(found.trials, found.scoring))
+    rewards = found.contenders["mean_reward"].reindex(list(draws.cells)).to_numpy(float)
+    if len(draws.cells) < 2 or np.allclose(draws.observed[score], rewards):  # noqa: PLR2004 - a pair
         return None
-    centres = tool_bench.quadrants(points)
-    centres = centres.loc[[cell for cell in cells.index if cell in centres.index]]
-    names = list(tool_bench.QUADRANTS.values())
-    columns = (
-        Column("#", "rank by AMS: the cross in the picture"), AGENT, MODEL,
-        Column("quadrant", "of the mean trial", text=True), Column("trials", "valid ones: the denominator"),
-        Column("tokens", "mean of a trial"), Column(title(score), "mean of a trial"),
-        *(Column(name, "" if at else "share of the trials there; likewise in the columns that follow")
-          for at, name in enumerate(names)),
-    )  # fmt: skip
-    rows = [
-        [Value(str(cells["rank"][at]), float(cells["rank"][at])), *about(cells.loc[at], found),
-         Value(of["quadrant"], of["quadrant"]), figure(of["trials"], ".0f"), figure(of["tokens"], short),
-         figure(of["score"], ".1%"), *(figure(of[name], ".0%") for name in names)]
-        for at, of in lines(centres).items()
-    ]  # fmt: skip
-    means = f"{short(points['tokens'].mean())} tokens, {number(points['score'].mean(), '.1%')}"
-    picture = Picture(
-        "tool_quadrants",
-        f"{title(score).capitalize()} of each valid trial against its tokens (dots), and the mean trial of each cell "
-        f"(crosses, by rank); dashed: the means of all {len(points)} trials ({means}).",
-        "Scatter of score and tokens in four quadrants; the mean of each cell is in the table beneath.",
-        partial(figures.quadrants, points, centres.assign(mark=cells["rank"].astype(str))),
-    )
-    return Section(
-        "tool-quadrants", "Tools: score and tokens", [picture, Table("The mean trial", columns, rows)]
-    )
+    table = pair_table(draws, Compared(score, title(score)), found)
+    return Section("tool-pairs", "Tools: pair by pair", [table])
 
 
 SECTIONS = Sections(
     dataset=(
         overall,
+        composition,
         languages,
         against_lines,
-        quadrants,
+        tokens.quadrants,
+        pairs_of_tools,
         tools.overhead,
         tools.runtimes,
         tools.files,
         tools.robustness,
         tools.funnel,
-    )
+    ),
+    trial=(trial_cases.cases,),
 )

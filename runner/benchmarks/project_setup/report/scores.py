@@ -13,6 +13,7 @@ from metrics import execution
 from metrics.deviations import CLOSE
 from metrics.execution import OUTCOMES, STEPS
 from runner.benchmarks.project_setup.report import work as agents_work
+from runner.benchmarks.project_setup.report.trial_deliverables import deliverables
 from runner.report import figures
 from runner.report.blocks import Block, Column, Picture, Section, Sections, Table, Text, Value, where
 from runner.report.findings import Findings
@@ -184,4 +185,7 @@ def languages(found: Findings) -> Section:
     )
 
 
-SECTIONS = Sections(dataset=(effectiveness, each_project, ablation, languages, agents_work.work))
+SECTIONS = Sections(
+    dataset=(effectiveness, each_project, ablation, languages, agents_work.work),
+    trial=(deliverables,),
+)

@@ -1,0 +1,251 @@
+"""Write a page for each trial of a sweep beside its report, a list of all trials, and a page that shows two of them.
+
+A page is written again only if something that it is made of has changed: each names the digest of that in its head.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+
+from runner.files import code_digest, write_atomically
+from runner.records import Prices, TrialRecord
+from runner.report.blocks import Section, TrialSectionMaker, Value
+from runner.report.findings import Findings
+from runner.report.hostile_text import Redaction
+from runner.report.html import render
+from runner.report.sections_matrix import PAGES, linked
+from runner.report.sections_scores import figure
+from runner.report.trial_page import Sources, headline, sections
+from runner.report.trial_states import FAILED, INVALID, PASSED, STATES, states
+from runner.report.trial_traces import marked_model
+from runner.report.trials_table import outcome
+from runner.report.wording import model_name, short, usd
+from runner.report.workspace_changes import Changes, Snapshot, compare_with, read_workspace, written_since
+from runner.sweeps.store import Store
+from runner.sweeps.sweep_file import SweepFile
+from runner.terminal.escaping import one_line
+
+UNCHANGING: Final = "nop"
+"""Agent that changes nothing, whose workspaces are the bases of diffs."""
+LIST, BESIDE = "index.html", "side_by_side.html"
+REASON: Final = 240
+"""Longest reason in the list of trials, in characters."""
+_HEAD: Final = 400
+"""Bytes at the beginning of a page that hold its digest."""
+_MADE_OF: Final = re.compile(rb'<meta name="made-of" content="([0-9a-f]{32})">')
+_KEY: Final = re.compile(r"[0-9a-f]{32}")
+_MARKS: Final = {
+    "scripted": "No language model answered: a script stood in its place, and its dollars were charged to nobody.",
+    "replayed": "The model's answers are those of a recorded run; nobody was charged for this one.",
+}
+_JUMPS: Final = (
+    *(("instruction", "Instruction"), ("timeline", "Timeline"), ("verdict", "Verdict")),
+    *(("workspace", "Workspace"), ("output", "Output"), ("what-ran", "What ran")),
+)
+"""Sections to which both pages can be moved."""
+_HEADS: Final = (
+    *(("agent", True), ("model", True), ("budget", True), ("attempt", False), ("", True), ("ending", True)),
+    *(
+        ("USD", False),
+        ("tokens", False),
+        ("turns", False),
+        ("seconds", False),
+        ("flags", True),
+        ("reason", True),
+    ),
+)
+"""Heads of the list of trials after the task, and whether the column holds words."""
+
+
+def write_trial_pages(
+    sweep: Path,
+    plan: SweepFile,
+    records: Mapping[str, TrialRecord],
+    store: Store,
+    makers: Sequence[TrialSectionMaker] = (),
+) -> int:
+    """Write the pages of the trials of the sweep in this folder that have records; return how many were written.
+
+    Pages whose trial is as it was are left alone, and those of trials that are gone are removed. `makers` are the
+    sections that benchmarks add. Raises `OutputsError`.
+    """
+    folder = sweep / "report" / PAGES
+    wanted = {
+        row.key: records[row.key]
+        for row in plan.planned
+        if row.key in records and not row.refused and _KEY.fullmatch(row.key)
+    }
+    bases = {
+        _task(record): record for record in wanted.values() if record.agent == UNCHANGING and record.judged
+    }
+    code, written = _code(makers), 0
+    base_of = _kept_last()
+    for record in sorted(wanted.values(), key=_task):
+        own = None if record.agent == UNCHANGING else bases.get(_task(record))
+        prices = plan.prices.get(record.model, Prices())
+        sources = Sources(record, store.folder(record.key), prices, plan.name, makers)
+        base = store.folder(own.key) if own else None
+        digest = _digest(code, sources, base)
+        page = folder / f"{record.key}.html"
+        if _made_of(page) != digest:
+            changes = _changes(sources, base_of(base) if base else None)
+            write_atomically(page, _html(sources, sections(sources, changes), digest).encode(), lasting=False)
+            written += 1
+    for old in folder.glob("*.html"):
+        if old.stem not in wanted and old.name not in (LIST, BESIDE):
+            old.unlink()
+    return written
+
+
+def _task(record: TrialRecord) -> tuple[str, str, str, str]:
+    """Return what trials must share for their workspaces to have begun alike."""
+    digests = record.digests
+    return (record.dataset, record.task, digests.get("task", ""), digests.get("image", ""))
+
+
+def _kept_last() -> Callable[[Path], Snapshot]:
+    """Return a reader of workspaces that keeps the last one: trials come sorted by task."""
+    kept: dict[Path, Snapshot] = {}
+
+    def read(folder: Path) -> Snapshot:
+        if folder not in kept:
+            kept.clear()
+            kept[folder] = read_workspace(folder / "workspace.tar.gz")
+        return kept[folder]
+
+    return read
+
+
+def _changes(sources: Sources, base: Snapshot | None) -> Changes:
+    """Return what the agent changed, as far as it is known."""
+    record = sources.record
+    left = read_workspace(sources.folder / "workspace.tar.gz")
+    if not left.files and left.unread:
+        return Changes(left.unread)
+    redacted = Redaction(record.host_env)
+    if record.agent == UNCHANGING:
+        return Changes(
+            f"This agent changes nothing: the workspace has the {len(left.files):,} files it began with."
+        )
+    if base is not None and (base.files or not base.unread):
+        return compare_with(base, left, redacted)
+    # Tar files carry whole seconds, and the phase is timed from here.
+    began = record.started_at.timestamp() + record.seconds.environment - 2
+    return written_since(began, left, redacted)
+
+
+@cache
+def _templates() -> str:
+    """Return the digest of this package and its templates: another version may make another page."""
+    here = Path(__file__).parent
+    return code_digest([*here.glob("*.py"), *here.glob("templates/*")])
+
+
+def _code(makers: Sequence[TrialSectionMaker]) -> str:
+    """Return the digest of the code that makes pages."""
+    return "\n".join([_templates(), *(f"{make.__module__}.{make.__qualname__}" for make in makers)])
+
+
+def _digest(code: str, sources: Sources, base: Path | None) -> str:
+    """Return a digest of everything that a page is made of; files count by name, size and time."""
+    files = [list(_stamps(folder)) for folder in (sources.folder, base) if folder]
+    parts = (
+        code,
+        sources.sweep,
+        sources.record.model_dump_json(),
+        sources.prices.model_dump_json(),
+        repr(files),
+    )
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
+
+
+def _stamps(folder: Path) -> Iterator[tuple[str, int, int]]:
+    for path in sorted(folder.glob("*")):
+        if path.is_file():
+            stat = path.stat()
+            yield path.name, stat.st_size, stat.st_mtime_ns
+
+
+def _made_of(page: Path) -> str:
+    """Return the digest that a page names; empty if there is no such page."""
+    try:
+        with page.open("rb") as file:
+            named = _MADE_OF.search(file.read(_HEAD))
+    except OSError:
+        return ""
+    return named[1].decode() if named else ""
+
+
+def _html(sources: Sources, made: Sequence[Section], digest: str) -> str:
+    record = sources.record
+    redacted = Redaction(record.host_env)
+    state = INVALID if not record.judged else PASSED if record.passed else FAILED
+    error = record.error or (record.verdict.error if record.verdict else None)
+    return render(
+        "trial.html",
+        made_of=digest,
+        key=record.key,
+        sweep=sources.sweep,
+        task=one_line(redacted(record.task)),
+        who=one_line(
+            redacted(
+                f"{record.agent} · {marked_model(record)} · budget {record.budget} · attempt {record.attempt}"
+            )
+        ),
+        state=state,
+        outcome=outcome(record),
+        facts=headline(record),
+        marks=[sentence for mark, sentence in _MARKS.items() if getattr(record, mark)],
+        reason=one_line(redacted(f"{error.type}: {error.message}"))[:REASON] if error else "",
+        sections=made,
+    )
+
+
+def list_pages(found: Findings) -> dict[str, bytes]:
+    """Return the list of all trials and the page that shows two of them, by their paths in the report's folder."""
+    pages = linked(found.folder)
+    trials = found.trials.sort_values(["dataset", "task", "cell", "attempt"], kind="stable")
+    rows = [
+        {
+            "task": one_line(str(row["task"])),
+            "key": row.get("key", ""),
+            "link": f"{row['key']}.html" if row.get("key") in pages else "",
+            "entries": _values(row, state.sign, state.word),
+        }
+        for row, state in zip(trials.to_dict("records"), states(trials), strict=True)
+    ]
+    legend = "; ".join(f"{state.sign} {state.word}: {state.about}" for state in STATES)
+    scripts = ("tables.js", "trials.js")
+    listed = render("trials.html", scripts, name=found.plan.name, rows=rows, heads=_HEADS, legend=legend)
+    beside = render("side_by_side.html", ("side_by_side.js",), name=found.plan.name, jumps=_JUMPS)
+    return {f"{PAGES}/{LIST}": listed.encode(), f"{PAGES}/{BESIDE}": beside.encode()}
+
+
+def _values(row: Mapping[Any, Any], sign: str, word: str) -> list[Value]:
+    """Return the entries of a trial in the list."""
+    texts = [str(row["agent"]), model_name(row), str(row["budget"])]
+    flags, reason = (str(row.get(name) or "") for name in ("flags", "reason"))
+    outcome_word = str(row["outcome"])
+    ending = outcome_word if outcome_word.startswith(word) else f"{word}: {outcome_word}"
+    amounts: list[tuple[Any, str | Callable[[float], str]]] = [
+        (row["cost_usd"], usd),
+        (row["tokens"], short),
+        (row["turns"], ".0f"),
+        (row["wall_seconds"], ".0f"),
+    ]
+    return [
+        *(Value(one_line(text), text) for text in texts),
+        Value(str(row["attempt"]), float(row["attempt"])),
+        Value(sign, word),
+        Value(one_line(ending)[:REASON], ending[:REASON]),
+        *(figure(float("nan") if pd.isna(amount) else float(amount), style) for amount, style in amounts),
+        Value(one_line(flags), flags or None),
+        Value(one_line(reason)[:REASON], reason[:REASON] or None),
+    ]
