@@ -22,7 +22,7 @@ DATA = {
     "budget": ["Budget"],
     "scoring": ["Scoring", "TierScoring"],
 }
-DATA |= {"pricing": ["Pricing"], "config": ["CallLimits", "CallLimit", "SpendLimits"]}
+DATA |= {"pricing": ["Pricing"], "config": ["CallLimits", "CallLimit", "SpendLimits", "StoreSettings"]}
 """Group -> names of the records that hold its keys, where its files name no class."""
 TITLES = {"runner.records": "Records", "metrics": "Metric functions"}
 """Packages with a page of their own in the reference, beside those under "Python API"."""

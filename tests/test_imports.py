@@ -24,12 +24,25 @@ HOMES = {
     "mlflow": ("runner.tracking",),
     "docker": ("runner.sandbox.docker", "runner.sandbox.cases"),
     "litellm": ("runner.gateway",),
+    "obstore": ("runner.mirror.bucket",),
     "ray": ("runner.executors.ray",),
 }
 """Library -> the only modules that know it."""
 ROOMS = (
     *("errors", "records", "locks", "resources", "files", "terminal", "archives", "protocols"),
-    *("sandbox", "gateway", "agents", "sweeps", "trials", "cli", "executors", "report", "tracking", "jobs"),
+    *(
+        "sandbox",
+        "gateway",
+        "agents",
+        "sweeps",
+        "mirror",
+        "trials",
+        "cli",
+        "executors",
+        "report",
+        "tracking",
+        "jobs",
+    ),
     *("benchmarks.sources", "benchmarks.*", "__main__"),
 )
 """Rooms of `runner/`, from the ground up: a module imports modules of its own room and of rooms named before it."""
@@ -140,7 +153,7 @@ def test_questions_are_answered_without_loading_anything(words: list[str], tmp_p
 
 def test_a_dry_run_loads_no_engine_provider_store_or_statistics(tmp_path: Path) -> None:
     loaded = _loaded("agent=oracle", "dry_run=true", f"outputs={tmp_path}", cwd=tmp_path)
-    assert not {"docker", "litellm", "mlflow", "scipy", "pandas"} & loaded
+    assert not {"docker", "litellm", "mlflow", "scipy", "pandas", "obstore"} & loaded
 
 
 def test_a_key_of_the_usual_dataset_loads_no_other(tmp_path: Path) -> None:

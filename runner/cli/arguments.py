@@ -28,7 +28,11 @@ DATA = {
     "pricing": "runner.sweeps.pricing.Pricing",
 }
 """Group whose options are data, without `_target_` -> the record of an option."""
-NODES = {"gateway": "runner.records.CallLimits", "sweep_budget": "runner.records.SpendLimits"}
+NODES = {
+    "gateway": "runner.records.CallLimits",
+    "store": "runner.sweeps.store_address.StoreSettings",
+    "sweep_budget": "runner.records.SpendLimits",
+}
 """Key of `config.yaml` that holds more keys -> the record of those."""
 
 _FLAGS = {

@@ -30,6 +30,7 @@ from runner.resources import ROOT
 from runner.sweeps.cells import LONGEST_NAME, NO_MODEL, Cell, Settings, Sweep
 from runner.sweeps.pricing import Pricing, priced
 from runner.sweeps.refusals import absent_keys
+from runner.sweeps.store_address import CREDENTIALS, checked, is_address, local_folder
 from runner.sweeps.tiers import read_tiers
 from runner.sweeps.yaml_files import leaves
 from runner.terminal.suggestions import suggest
@@ -117,7 +118,7 @@ def _data(group: str) -> type[Any] | None:
 def _resolved(config: DictConfig) -> dict[str, Any]:
     """Return plain values with every interpolation resolved. Raises `ConfigError`."""
     try:
-        node: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+        node: Any = OmegaConf.to_container(_located(config), resolve=True, throw_on_missing=True)
     except MissingMandatoryValue as error:
         key = error.full_key
         raise ConfigError(
@@ -127,6 +128,22 @@ def _resolved(config: DictConfig) -> dict[str, Any]:
         reason = str(error).splitlines()[0]
         raise ConfigError(f"{error.full_key or 'configuration'}: {reason}") from error
     return dict(node)
+
+
+def _located(config: DictConfig) -> DictConfig:
+    """Return the configuration with a folder of this machine as `outputs`, where that is the address of a store."""
+    outputs = config.get("outputs")
+    if not is_address(outputs):
+        if OmegaConf.select(config, "store.address"):
+            raise ConfigError("store.address: type outputs=s3://BUCKET/PREFIX instead.")
+        return config
+    address = checked(outputs)
+    located = config.copy()
+    OmegaConf.set_struct(located, False)  # noqa: FBT003 - its own signature
+    local = OmegaConf.select(located, "store.local")
+    located.outputs = str(Path(local).expanduser().absolute() if local else local_folder(address))
+    OmegaConf.update(located, "store.address", address)
+    return located
 
 
 def _scorings(nodes: Sequence[dict[str, Any]]) -> tuple[Scoring, ...]:
@@ -218,10 +235,16 @@ def _check_placement(node: dict[str, Any]) -> None:
 
 
 def _check_env(nodes: Sequence[dict[str, Any]], typed: Sequence[str]) -> None:
-    """Raise `ConfigError` if `dataset.env` names the variable of an API key of any option, chosen or not."""
+    """Raise `ConfigError` if `dataset.env` names the variable of an API key, of any option or of the store."""
     names = [name for node in nodes for name in dict(leaves(node)).get("dataset.env") or ()]
     if not names:
         return
+    taken = sorted(CREDENTIALS.intersection(names))
+    if taken and any((node.get("store") or {}).get("address") for node in nodes):
+        raise ConfigError(
+            f"dataset.env: {taken[0]} opens the store of the records, which no sandbox may change: leave it out, or "
+            "choose a folder as outputs."
+        )
     known = [*nodes, *option_nodes(config_folders(typed))]
     keys = {value for node in known for path, value in leaves(node) if _KEY_VARIABLE.search(path)}
     if secret := sorted(keys.intersection(names)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 class Calibrate(Job):
     """Labels tasks by the effort that they took, and sets each tier's budgets and threshold. Runs nothing."""
 
+    reads_trials: ClassVar[bool] = True
     inputs: tuple[str, ...] = ()
     """Sources of trials of one dataset: sweeps by name, folders of sweeps, or files of trials."""
     path: Path = Path("tiers.yaml")

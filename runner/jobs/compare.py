@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from runner.errors import ConfigError
 from runner.sweeps.cells import Job, Sweep
@@ -19,6 +19,7 @@ class Compare(Job):
     Each side is scored as its sweep was. A typed scoring, or typed keys of one, change the right side.
     """
 
+    reads_trials: ClassVar[bool] = True
     left: str | None = None
     """Left side: SWEEP or SWEEP:METRIC. The result is kept in its folder and logged on its tracked run."""
     right: str | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 class CoreSet(Job):
     """Chooses `k` tasks per tier with some of the cells, and measures how well they rank the others."""
 
+    reads_trials: ClassVar[bool] = True
     input: str | None = None
     """Source of trials, every cell on all tasks: sweep by name, folder of a sweep, or file of trials."""
     k: int = Field(default=10, ge=1)

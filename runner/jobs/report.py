@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from runner.sweeps.cells import Job, Sweep
 
 
 class Report(Job):
     """Writes the report at any time, also while the sweep runs; trials without a verdict are shown as not run."""
+
+    reads_trials: ClassVar[bool] = True
 
     def run(self, sweep: Sweep) -> int:
         """Write the report and return 0.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -13,6 +14,7 @@ from runner.sweeps.cells import Job, Sweep
 class Reprice(Job):
     """Prices every call of a sweep by `pricing=`, and shows AMS, USD per pass and rank as they were and would be."""
 
+    reads_trials: ClassVar[bool] = True
     models: dict[str, str] = {}
     """Model of the sweep -> entry of the snapshot; a model that is left out has the entry of its litellm id or name."""
     cache_hits: float | None = Field(default=None, ge=0, le=1)

@@ -17,6 +17,7 @@ class Sensitivity(Job):
     If none was typed, these are the sweep's own scoring with each of `alphas` and of `scales`.
     """
 
+    reads_trials: ClassVar[bool] = True
     several_scorings: ClassVar[bool] = True
     alphas: tuple[float, ...] = ()
     """Values of alpha; empty for the sweep's own."""

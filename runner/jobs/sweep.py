@@ -18,6 +18,7 @@ from runner.cli.config import to_yaml
 from runner.errors import ConfigError, TrackingError
 from runner.executors.desk import Desk
 from runner.files import write_atomically
+from runner.mirror.opening import open_store
 from runner.records import Prices, SpendLimits
 from runner.sweeps import preflight, sweep_file
 from runner.sweeps.answers_in_reach import Reach
@@ -28,7 +29,6 @@ from runner.sweeps.plan import counted, identity, make_plan
 from runner.sweeps.plan_text import plan_text
 from runner.sweeps.refusals import check_trials
 from runner.sweeps.stopping import Stopping
-from runner.sweeps.store import Store
 from runner.sweeps.sweep_file import SweepFile
 from runner.terminal.escaping import Say, one_line, width, wrapped
 from runner.trials.scratch_folder import scratch_folder
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from runner.report.progress import Progress
     from runner.sweeps.plan import Plan
     from runner.sweeps.record_index import Ended
+    from runner.sweeps.store import Store
 
 ALL_JUDGED, SOME_INVALID, CAPPED = 0, 4, 5
 """Exit codes of a sweep that ran to its end."""
@@ -64,9 +65,10 @@ class SweepJob(Job):
         some from starting, and 130 after Ctrl-C or SIGTERM (`runner.sweeps.stopping`).
         """
         settings = sweep.settings
-        store = Store(settings.outputs)
+        store = open_store(settings)
         if not settings.dry_run:
             return self.carry_out(sweep, store)
+        store.refresh(settings.folder)
         plan = _plan(sweep, store)
         _print_replaced(settings.folder, plan)
         _print_damaged(plan, store)
@@ -79,16 +81,20 @@ class SweepJob(Job):
         """Run the trials that are not finished and `show` the leaderboard. Return the exit code, as `run` does."""
         settings = sweep.settings
         with store.locked(), Stopping(store.close, settings.sandbox.release) as stopping:
+            store.when_lost(stopping.cancel.set)
             plan = _plan(sweep, store)
             _print_replaced(settings.folder, plan)
             _write_plan(sweep, plan)
+            store.publish(settings.folder)
             for task in plan.refused:
                 _print(f"refused: {one_line(f'{task.dataset}/{task.name}: {task.refused}')}")
             _print_damaged(plan, store)
             with LiveFile(settings.folder) if plan.todo else nullcontext() as live:
                 plan, capped = _run(sweep, plan, store, stopping, live) if live else (plan, False)
                 ended = store.ended(trial.key for trial in plan.trials if not trial.task.refused)
+                store.fetch(ended)
                 show(_project(settings, ended))
+                store.publish(settings.folder)
                 if settings.record:
                     _write_cassette(settings.record, plan, store, ended)
         judged = sum(each.judged for each in ended.values())

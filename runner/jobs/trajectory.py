@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 from rich.console import Group, RenderableType
@@ -12,6 +12,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from runner.errors import ConfigError, OutputsError
+from runner.mirror.opening import open_store
 from runner.records import TrialRecord
 from runner.records.trial_files import TRAJECTORY
 from runner.report.wording import CONTROL
@@ -39,6 +40,7 @@ class Trajectory(Job):
     A typed `name=` narrows to the trials that this sweep planned.
     """
 
+    reads_trials: ClassVar[bool] = True
     key: str | None = None
     """Beginning of the trial's key."""
     agent: str | None = None
@@ -50,8 +52,9 @@ class Trajectory(Job):
 
     def run(self, sweep: Sweep) -> int:
         """Print the trial and return 0. Raises `ConfigError` unless exactly one trial matches and it called a model."""
-        store = Store(sweep.settings.outputs)
+        store = open_store(sweep.settings)
         record = self._one(store, sweep.composed[0].get("name"))
+        store.fetch([record.key], archives=True)
         path = store.folder(record.key) / TRAJECTORY
         if not path.exists():
             raise ConfigError(f"{_name(record)} has no trajectory: it called no model.")

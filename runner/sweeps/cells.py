@@ -13,6 +13,7 @@ from pydantic import ConfigDict, Field, SkipValidation, field_validator
 from runner.protocols import CommandAgent, Dataset, DrivingAgent, Executor, SandboxProvider, Tracker
 from runner.records import CELL_SEPARATOR, Budget, CallLimits, Model, Record, Scoring, SpendLimits
 from runner.sweeps.pricing import Pricing
+from runner.sweeps.store_address import StoreSettings
 
 NO_MODEL = Model(name="none", backend="none")
 """Model of the cells whose agent uses no model."""
@@ -31,6 +32,8 @@ class Job(Record):
     """Whether the job calls models, so that their API keys must be set."""
     several_scorings: ClassVar[bool] = False
     """Whether the job takes several scorings at once (`-m scoring.alpha=0.4,0.6`)."""
+    reads_trials: ClassVar[bool] = False
+    """Whether the job reads the trials of sweeps, which are taken from the store first if `outputs` is an address."""
     plans: ClassVar[bool] = False
     """Whether the job obeys `dry_run=true`. A job that does not is refused if that is set."""
 
@@ -79,7 +82,8 @@ class Settings(Record):
     name: str
     """Name of the sweep; the same name resumes it."""
     outputs: Path
-    """Absolute folder with the records."""
+    """Absolute folder with the records; this machine's copy if `outputs` was an address."""
+    store: StoreSettings = StoreSettings()
     record: Path | None
     """Folder for a cassette of the sweep's finished trials; None records none."""
     scoring: Scoring

@@ -112,6 +112,21 @@ class Store:
         with self._writing:
             self._is_closed = True
 
+    def when_lost(self, stop: Callable[[], None]) -> None:
+        """Have `stop` called if another runner takes over. The kernel's lock on a folder cannot be taken over."""
+
+    def refresh(self, sweep: Path) -> None:
+        """Take what other machines have written, for commands that only read. A folder has no other machines."""
+
+    def fetch(self, keys: Collection[str], *, archives: bool = False) -> None:
+        """Make sure that the files of these trials are here, with `archives` also their tar files. A folder has them.
+
+        Raises `OutputsError`.
+        """
+
+    def publish(self, sweep: Path) -> None:
+        """Show the files of a sweep to other machines. Raises `OutputsError`."""
+
     @property
     def cache(self) -> Path:
         """Folder that all trials share. It may not exist yet. Losing it costs money, but no results."""

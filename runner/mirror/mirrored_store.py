@@ -1,0 +1,143 @@
+"""A folder of trials with its copy in an object store.
+
+The folder is what jobs read and write, and it is whole for what ran on this machine. Before a sweep, it takes the
+records that other drivers have sent, and sends those of its own that were left behind. Each record is sent as soon as
+it is written, and is created once: whoever comes second takes the first one's. Files beside the records of other
+drivers are fetched when something reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+
+from runner.errors import OutputsError
+from runner.locks import exclusive
+from runner.mirror.bucket import REQUEST_SECONDS, Bucket, StoreError
+from runner.mirror.copies import SweepCopies, TrialCopies
+from runner.mirror.lease import Lease
+from runner.mirror.marks import Marks
+from runner.records import Retry, TrialRecord
+from runner.sweeps import sweep_file
+from runner.sweeps.store import Store
+from runner.sweeps.store_address import StoreSettings
+from runner.terminal.escaping import Say
+
+AT_ONCE = 16
+"""Trials that are sent or taken at once."""
+
+
+class MirroredStore(Store):
+    """See `Store`."""
+
+    def __init__(self, outputs: Path, settings: StoreSettings, say: Say = print) -> None:
+        """`say` is told what is taken and sent. Raises `OutputsError` if the store cannot be configured."""
+        super().__init__(outputs)
+        self._settings, self._say = settings, say
+        patience = min(REQUEST_SECONDS, settings.lease_seconds / 2)  # later, the lease is lost anyway
+        self._bucket, self._marks = Bucket(settings.address, patience), Marks(outputs)
+        self._trials = TrialCopies(self._bucket, self.folder, self._marks, self._check_lease, say)
+        self._sweeps = SweepCopies(self._bucket, outputs, self._marks)
+        self._lease: Lease | None = None
+        self._stop: Callable[[], None] = lambda: None
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the folder and the store against other runners, and bring both up to date. Raises `OutputsError`."""
+        with ExitStack() as stack:
+            with exclusive(self._marks.lock):
+                stack.enter_context(super().locked())
+                lease = Lease(self._bucket, self._marks.place(), self._settings.lease_seconds, self._on_loss)
+                self._lease = stack.enter_context(lease)
+                taken = self._take_new()
+                unsent = list(self._trials.unsent(self.outputs / "trials"))
+                _for_each(self._trials.send, unsent)
+            self._say(
+                f"{self._settings.address}: {taken} records taken, {len(unsent)} sent. The copy of this machine is "
+                f"{self.outputs}"
+            )
+            yield
+
+    def when_lost(self, stop: Callable[[], None]) -> None:
+        """Have `stop` called if another runner takes over, or may have."""
+        self._stop = stop
+
+    def _on_loss(self) -> None:
+        self._stop()
+
+    def refresh(self, sweep: Path) -> None:
+        """Take the records and plans of other drivers, and the files of this sweep's trials. Raises `OutputsError`.
+
+        While a runner of this machine is at work, its folder is as new as the store.
+        """
+        with exclusive(self._marks.lock):
+            if self.holder() is not None:
+                return
+            taken = self._take_new()
+            if sweep_file.exists(sweep):
+                self.fetch([row.key for row in sweep_file.read(sweep).planned])
+        if taken:
+            self._say(f"{self._settings.address}: {taken} records taken.")
+
+    def begin(self, key: str) -> tuple[Path, tuple[Retry, ...]]:
+        """See `Store`."""
+        with self._explaining():
+            self._check_lease()
+            if key in self._trials.beaten:
+                raise StoreError(f"{self._settings.address}: another driver has run trial {key}.")
+            self._trials.fetch(key, archives=True)
+        begun = super().begin(key)
+        self._trials.leave(key)
+        return begun
+
+    def write(self, record: TrialRecord) -> None:
+        """Write one record here, and then there. Raises `OutputsError`, whereupon it is kept here."""
+        super().write(record)
+        with self._explaining():
+            self._trials.send(record.key)
+
+    def fetch(self, keys: Collection[str], *, archives: bool = False) -> None:
+        """See `Store`."""
+        _for_each(partial(self._trials.fetch, archives=archives), keys)
+
+    def publish(self, sweep: Path) -> None:
+        """See `Store`."""
+        with self._explaining():
+            self._check_lease()
+            self._sweeps.send(sweep)
+
+    def _take_new(self) -> int:
+        """Take what other drivers have sent. Return the number of records."""
+        new = self._trials.look()
+        _for_each(self._trials.take, new)
+        self._sweeps.take()
+        return len(new)
+
+    def _check_lease(self) -> None:
+        if self._lease:
+            self._lease.check()
+
+    @contextmanager
+    def _explaining(self) -> Iterator[None]:
+        """Say in every failure of the store what becomes of the results."""
+        try:
+            yield
+        except StoreError as error:
+            raise OutputsError(
+                f"{error} Nothing is lost: {self.outputs} has what ran here, and the same command sends it and goes on."
+            ) from error
+
+
+def _for_each(work: Callable[[str], None], keys: Iterable[str]) -> None:
+    """Do this for all keys, some at once. Raises what the first failure raised."""
+    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="mirror") as pool:
+        futures = [pool.submit(work, key) for key in keys]
+        try:
+            for future in futures:
+                future.result()
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
