@@ -39,7 +39,7 @@ class MirroredStore(Store):
         self._settings, self._say = settings, say
         patience = min(REQUEST_SECONDS, settings.lease_seconds / 2)  # later, the lease is lost anyway
         self._bucket, self._marks = Bucket(settings.address, patience), Marks(outputs)
-        self._trials = TrialCopies(self._bucket, self.folder, self._marks, self._check_lease, say)
+        self._copies = TrialCopies(self._bucket, self.folder, self._marks, self._check_lease, say)
         self._sweeps = SweepCopies(self._bucket, outputs, self._marks)
         self._lease: Lease | None = None
         self._stop: Callable[[], None] = lambda: None
@@ -53,8 +53,8 @@ class MirroredStore(Store):
                 lease = Lease(self._bucket, self._marks.place(), self._settings.lease_seconds, self._on_loss)
                 self._lease = stack.enter_context(lease)
                 taken = self._take_new()
-                unsent = list(self._trials.unsent(self.outputs / "trials"))
-                _for_each(self._trials.send, unsent)
+                unsent = list(self._copies.unsent(self.outputs / "trials"))
+                _for_each(self._copies.send, unsent)
             self._say(
                 f"{self._settings.address}: {taken} records taken, {len(unsent)} sent. The copy of this machine is "
                 f"{self.outputs}"
@@ -86,22 +86,22 @@ class MirroredStore(Store):
         """See `Store`."""
         with self._explaining():
             self._check_lease()
-            if key in self._trials.beaten:
+            if key in self._copies.beaten:
                 raise StoreError(f"{self._settings.address}: another driver has run trial {key}.")
-            self._trials.fetch(key, archives=True)
+            self._copies.fetch(key, archives=True)
         begun = super().begin(key)
-        self._trials.leave(key)
+        self._copies.leave(key)
         return begun
 
     def write(self, record: TrialRecord) -> None:
         """Write one record here, and then there. Raises `OutputsError`, whereupon it is kept here."""
         super().write(record)
         with self._explaining():
-            self._trials.send(record.key)
+            self._copies.send(record.key)
 
     def fetch(self, keys: Collection[str], *, archives: bool = False) -> None:
         """See `Store`."""
-        _for_each(partial(self._trials.fetch, archives=archives), keys)
+        _for_each(partial(self._copies.fetch, archives=archives), keys)
 
     def publish(self, sweep: Path) -> None:
         """See `Store`."""
@@ -111,8 +111,8 @@ class MirroredStore(Store):
 
     def _take_new(self) -> int:
         """Take what other drivers have sent. Return the number of records."""
-        new = self._trials.look()
-        _for_each(self._trials.take, new)
+        new = self._copies.look()
+        _for_each(self._copies.take, new)
         self._sweeps.take()
         return len(new)
 
