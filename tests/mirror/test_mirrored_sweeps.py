@@ -28,6 +28,12 @@ SECRET = environment("")["AWS_SECRET_ACCESS_KEY"]
 LEASE_SECONDS = 4
 
 
+@pytest.fixture(autouse=True)
+def _key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set the key that the faked provider's model needs."""
+    monkeypatch.setenv("ASSAY_FAKED_KEY", "a-key")
+
+
 class Driver:
     """A machine with a folder of its own that runs the same command as the others."""
 
