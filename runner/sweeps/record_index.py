@@ -93,6 +93,8 @@ class RecordIndex:
         """Append what is new. A disk that is full or cannot be written costs the time to read those records again."""
         with self._lock:
             unwritten, self._unwritten = self._unwritten, {}
+        if not unwritten:  # also of a dry run, which leaves no folder behind
+            return
         with suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True)
             for part, lines in unwritten.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import PositiveInt
+from pydantic import NonNegativeInt, PositiveInt
 
 from metrics.annotation import draw
 from runner.benchmarks.cli_tool_bench.annotations import (
@@ -24,7 +24,7 @@ class KappaSample(Job):
 
     pairs: PositiveInt = 1000
     """Pairs to draw, as many as the paper's; all, if there are fewer."""
-    seed: int = 0
+    seed: NonNegativeInt = 0
     """Seed of the random numbers."""
 
     def run(self, sweep: Sweep) -> int:
