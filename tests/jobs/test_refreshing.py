@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from itertools import pairwise
@@ -128,8 +129,17 @@ def test_the_report_at_the_end_is_that_of_a_sweep_that_was_never_refreshed(tmp_p
     alone = write_sweep(tmp_path / "b", planned, records)
     write_projections(alone, tmp_path / "b")
     paths = str(tmp_path / "a").encode(), str(tmp_path / "b").encode()
-    assert {name: content.replace(*paths) for name, content in written(folder).items()} == written(alone)
+    assert _comparable(written(folder), *paths) == _comparable(written(alone))
     assert partial["report/index.html"] != written(folder)["report/index.html"]
+
+
+def _comparable(files: dict[str, bytes], *paths: bytes) -> dict[str, bytes]:
+    """Return the files without the digests of pages, since these count the times of a trial's files."""
+    made_of = re.compile(rb'(?<=<meta name="made-of" content=")\w+')
+    return {
+        name: made_of.sub(b"", content.replace(*paths) if paths else content)
+        for name, content in files.items()
+    }
 
 
 def test_a_tracker_that_fails_is_quoted(tmp_path: Path) -> None:
