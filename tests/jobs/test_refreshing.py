@@ -133,11 +133,11 @@ def test_the_report_at_the_end_is_that_of_a_sweep_that_was_never_refreshed(tmp_p
     assert partial["report/index.html"] != written(folder)["report/index.html"]
 
 
-def _comparable(files: dict[str, bytes], *paths: bytes) -> dict[str, bytes]:
+def _comparable(files: dict[str, bytes], path: bytes = b"", by: bytes = b"") -> dict[str, bytes]:
     """Return the files without the digests of pages, since these count the times of a trial's files."""
     made_of = re.compile(rb'(?<=<meta name="made-of" content=")\w+')
     return {
-        name: made_of.sub(b"", content.replace(*paths) if paths else content)
+        name: made_of.sub(b"", content.replace(path, by) if path else content)
         for name, content in files.items()
     }
 
