@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
+import pandas as pd
 import requests
 from PIL import Image
 from selenium.webdriver import Chrome
@@ -37,13 +38,14 @@ SETTLE_SECONDS = 4.0
 
 
 def main(sweep: Path) -> None:
-    """Save `report.png` and five pictures `mlflow_*.png` of the sweep here."""
+    """Save `report*.png` and five pictures `mlflow_*.png` of the sweep here."""
     link = MlflowTracker().log(sweep).splitlines()[-1]
     PICTURES.mkdir(exist_ok=True)
     with server(sweep.parent), browser(1720, 760) as chrome:
         chrome.set_window_size(1300, 2120)
         chrome.get((sweep.absolute() / REPORT).as_uri())
         save(chrome, "report.png")
+        report_pictures(chrome, sweep)
         chrome.set_window_size(1720, 760)
         chrome.get(link.strip())
         wait_for(chrome, "[row-id] [col-id]")
@@ -67,6 +69,26 @@ def main(sweep: Path) -> None:
         hide_paths(chrome)
         save(chrome, "mlflow_sweep.png")
         trace_pictures(chrome, experiment, found(experiment, sweep, "cell"))
+
+
+def report_pictures(chrome: Chrome, sweep: Path) -> None:
+    """Save the matrix of tasks and cells, the steps of a failed trial, and those of one that passed beside them."""
+    chrome.set_window_size(1300, 760)
+    chrome.execute_script("document.querySelector('.matrix').scrollIntoView()")
+    save(chrome, "report_matrix.png")
+    trials = pd.read_csv(sweep / "trials.csv")
+    failed = trials[(trials["agent"] == "codex") & ~trials["passed"].astype(bool)].iloc[0]
+    same_task = trials[(trials["task"] == failed["task"]) & (trials["agent"] == failed["agent"])]
+    passed = same_task[same_task["passed"].astype(bool)].iloc[0]
+    pages = (sweep / REPORT).parent / "trials"
+    chrome.get((pages / f"{failed['key']}.html").absolute().as_uri())
+    chrome.set_window_size(1300, 1100)
+    chrome.execute_script("document.querySelector('#timeline').scrollIntoView()")
+    save(chrome, "report_trial.png")
+    chrome.get(f"{(pages / 'side_by_side.html').absolute().as_uri()}#{failed['key']},{passed['key']}")
+    chrome.find_element(By.CSS_SELECTOR, "[data-section=timeline]").click()
+    time.sleep(SETTLE_SECONDS)
+    save(chrome, "report_side_by_side.png")
 
 
 def trace_pictures(chrome: Chrome, experiment: str, runs: list[str]) -> None:
