@@ -117,7 +117,7 @@ def _step(step: Step, began: int, length: int) -> TimelineStep:
     return TimelineStep(
         name=step.name,
         kind=step.kind.lower(),
-        began=f"+{(step.started - began) / 1e9:.1f} s",
+        began=f"{(step.started - began) / 1e9:.1f} s",
         lasted=f"{(step.ended - step.started) / 1e9:.1f} s",
         spent=_spent(step),
         bar=(low, min(max(high, low), 1.0)),
