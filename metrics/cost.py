@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -11,31 +11,43 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 
-def call_cost(  # noqa: PLR0913 - the eight symbols of eq. 2
-    input_tokens: ArrayLike,
-    cache_creation_tokens: ArrayLike,
-    cache_hit_tokens: ArrayLike,
-    output_tokens: ArrayLike,
-    *,
-    p_in: ArrayLike | None,
-    p_out: ArrayLike | None,
-    p_create: ArrayLike | None,
-    p_hit: ArrayLike | None,
-) -> Any:
+class TokenCounts(NamedTuple):
+    """Tokens of a call, or of each call of an array."""
+
+    input: ArrayLike
+    """X: all input, caches included."""
+    cache_creation: ArrayLike
+    """A: input that was written to a cache."""
+    cache_hit: ArrayLike
+    """H: input that was read from a cache."""
+    output: ArrayLike
+    """Y."""
+
+
+class TokenRates(NamedTuple):
+    """Rates in USD per token. NaN or None: the rate was not published."""
+
+    p_in: ArrayLike | None
+    """Rate of fresh input."""
+    p_out: ArrayLike | None
+    """Rate of output."""
+    p_create: ArrayLike | None
+    """Rate of input that is written to a cache."""
+    p_hit: ArrayLike | None
+    """Rate of input that is read from a cache."""
+
+
+def call_cost(tokens: TokenCounts, rates: TokenRates) -> Any:
     """Return the cost in USD, C = p_in·N + p_out·Y + p_create·A + p_hit·H with N = max(X − A − H, 0) (eq. 2).
 
-    Counts are in tokens: X (all input, caches included), A, H and Y; rates are USD per token. Scalars and arrays
-    broadcast together, and the result has their common shape. A rate of NaN or None was not published: C is then NaN
-    unless the rate's count is 0. A count of NaN makes C NaN. Nothing is imputed.
+    Scalars and arrays broadcast together, and the result has their common shape. A missing rate makes C NaN unless the
+    rate's count is 0. A count of NaN makes C NaN. Nothing is imputed.
     """
     import numpy as np  # noqa: PLC0415 - heavy, and only a run that spends needs it
 
-    total, created, hit, output = (
-        np.asarray(count, dtype=float)
-        for count in (input_tokens, cache_creation_tokens, cache_hit_tokens, output_tokens)
-    )
-    fresh = np.maximum(total - created - hit, 0.0)
-    cost = _part(fresh, p_in) + _part(output, p_out) + _part(created, p_create) + _part(hit, p_hit)
+    total, created, hit, output = (np.asarray(count, dtype=float) for count in tokens)
+    counts = (np.maximum(total - created - hit, 0.0), output, created, hit)
+    cost: Any = sum(_part(count, rate) for count, rate in zip(counts, rates, strict=True))
     return cost[()]  # an array of no dimension becomes a plain number
 
 

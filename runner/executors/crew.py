@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Iterable, Sequence
 from concurrent.futures import Future
+from contextlib import ExitStack
 from threading import Event
 from typing import TYPE_CHECKING, Protocol
 
@@ -107,7 +108,8 @@ def run_trials(desk: Desk, team: Team, cancel: Event) -> Generator[TrialRecord]:
     """
     running: dict[Future[TrialRecord], tuple[Crew, PlannedTrial]] = {}
     faults: dict[Crew, EngineFaults] = {}
-    try:
+    with ExitStack() as failed:
+        failed.callback(cancel.set)  # after an error or Ctrl-C, running trials see it and stop
         while True:
             for crew in team.crews():
                 busy = sum(other is crew for other, _ in running.values())
@@ -116,6 +118,7 @@ def run_trials(desk: Desk, team: Team, cancel: Event) -> Generator[TrialRecord]:
                     running[crew.start(trial)] = crew, trial
                     busy += 1
             if not running and desk.is_over:
+                failed.pop_all()
                 return
             for future in team.wait(running):
                 crew, trial = running.pop(future)
@@ -124,9 +127,6 @@ def run_trials(desk: Desk, team: Team, cancel: Event) -> Generator[TrialRecord]:
                     yield record
                     if error := faults.setdefault(crew, EngineFaults()).after(record):
                         team.dismiss(crew, error)
-    except BaseException:
-        cancel.set()  # running trials see it and stop
-        raise
 
 
 def _ended(

@@ -9,45 +9,27 @@ request plus one token for every two bytes of everything new since then, with no
 tool is new unless the last request had exactly the same one as it was sent on. Otherwise an agent could have a text
 counted in a field that is dropped, and then send it in one that is read. The rest of the budget bounds the output.
 
-Two bytes per token is a compromise. A token has at least one byte, but tokens of code and prose have four and more: at
-one byte per token, a first request of 100 kB would not fit into a cap of 0.25 USD. Encoded data come close to two.
-Pictures may need more tokens than that, so each counts for a minimum. A file with many pages in few bytes remains
-undercounted.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
-import math
-import re
 import time
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import NamedTuple
 
-from metrics.cost import call_cost, price_tier
 from runner.errors import ConfigError
-from runner.gateway.api import Json
 from runner.gateway.call_limits import Stopwatch
-from runner.records import Budget, HelperSpend, Model, Prices, Rates, Record, Usage
+from runner.gateway.call_prices import capped, most_output, paid_seconds, price, worst
+from runner.gateway.request_sizes import new_tokens, weight
+from runner.records import Budget, HelperSpend, Model, Record, Usage
 
-PER_MILLION = 1e-6
-LEAST_SECONDS = 1.0
-"""Shortest useful time of a call that is priced by the hour."""
 LEAST_OUTPUT = 16
 """Smallest useful bound on output, in tokens. Some providers refuse a lower bound."""
 MOST_OUTPUT = 128_000
 """Worst case of an answer's length, in tokens, where neither request, model nor budget bounds it. Few models write
 more; those have a `max_output_tokens` in their YAML."""
-BYTES_PER_NEW_TOKEN = 2
-"""Worst case for the JSON of a request that no provider has counted yet."""
-PICTURE = re.compile(
-    rb'"type":"(?:image|image_url|input_image|document|file|input_file|video_url|input_audio)"'
-)
-PICTURE_BYTES = 10_000
-"""Bytes added for each picture, document or film, since 500 bytes of one may cost thousands of tokens."""
 UNITS = {
     "turns": "model calls",
     "input_tokens": "input tokens",
@@ -91,7 +73,7 @@ class Hold(Record):
     """The worst case of a call under way."""
 
     request: tuple[bytes, ...]
-    """The request's `pieces`."""
+    """The request in `request_sizes.pieces`."""
     input_tokens: int
     output_tokens: int
     """Bound on output from the request, the model or the budget; else the context window, or else `MOST_OUTPUT`."""
@@ -202,15 +184,14 @@ class Meter:
     ) -> Hold | Refusal:
         """Hold the worst case of a call, after waiting for calls under way if they might spend the rest.
 
-        `request` are its `pieces`; `wanted` is its own bound on output tokens. `helper` says that it goes to the helper
-        model.
+        `request` has its `request_sizes.pieces`; `wanted` is its own bound on output tokens. `helper` says whether the
+        call goes to the helper model.
         """
         self._started = time.monotonic() if self._started is None else self._started
-        weights = {piece: _weight(piece) for piece in request}
+        weights = {piece: weight(piece) for piece in request}
         while True:
             known, known_input = self._answered.get(helper, ((), 0))
-            new = _new_bytes(request, known, weights)
-            input_tokens = known_input + math.ceil(new / BYTES_PER_NEW_TOKEN)
+            input_tokens = known_input + new_tokens(request, known, weights)
             levels = tuple(self._levels(input_tokens, self._models[helper]))
             over = next((one for one in levels if one.spent + one.need > one.limit), None)
             if over:
@@ -246,7 +227,7 @@ class Meter:
             return by_time
         self._answered[hold.helper] = hold.request, usage.input_tokens
         cost = self._count(usage, by_time, hold)
-        self._usd += _capped(usage, self._models[hold.helper]) if cost is None else cost
+        self._usd += capped(usage, self._models[hold.helper]) if cost is None else cost
         return cost
 
     def release(self, hold: Hold) -> None:
@@ -270,8 +251,8 @@ class Meter:
             input_tokens=max(0, hold.input_tokens - known.input_tokens),
             output_tokens=max(0, hold.output_tokens - known.output_tokens),
         )
-        worst = max(hold.usd, _capped(known, self._models[hold.helper]))
-        self._usd += worst if by_time is None else by_time
+        most = max(hold.usd, capped(known, self._models[hold.helper]))
+        self._usd += most if by_time is None else by_time
         return cost
 
     def forget(self) -> None:
@@ -309,7 +290,7 @@ class Meter:
         if limits.turns is not None:
             yield _Level("turns", charged["turns"], len(held), limits.turns, 1)
         if limits.usd is not None:
-            need = _worst(input_tokens, LEAST_OUTPUT, model)
+            need = worst(input_tokens, LEAST_OUTPUT, model)
             yield _Level("usd", self._usd, sum(hold.usd for hold in held), limits.usd, need)
         if limits.input_tokens is not None:
             under_way = sum(hold.input_tokens for hold in held)
@@ -329,22 +310,19 @@ class Meter:
         most = model.max_output_tokens
         left = {one.kind: one.limit - one.spent - one.held for one in self._levels(input_tokens, model)}
         tokens = int(left["output_tokens"]) if "output_tokens" in left else None
-        affordable = None
-        rate = _rates(Usage(input_tokens=input_tokens), model.prices).output
-        if "usd" in left and rate:
-            usd = left["usd"] - _worst(input_tokens, 0, model)
-            affordable = max(LEAST_OUTPUT, int(usd / rate / PER_MILLION))
+        paid = most_output(left["usd"], input_tokens, model) if "usd" in left else None
+        affordable = None if paid is None else max(LEAST_OUTPUT, paid)
         bounds = [bound for bound in (wanted, tokens, affordable, most) if bound is not None]
         at_most = min(bounds, default=model.context_window or MOST_OUTPUT)
         # The model's own maximum need not be sent. If we do not know it, a provider may refuse the rest of the budget
         # as too much; but without a bound nothing would enforce the cap.
         binding = wanted is not None or tokens is not None or at_most != most
-        seconds = _paid_seconds(left.get("usd"), model)
+        seconds = paid_seconds(left.get("usd"), model)
         return Hold(
             request=request,
             input_tokens=input_tokens,
             output_tokens=at_most,
-            usd=_worst(input_tokens, at_most, model) if seconds is None else left["usd"],
+            usd=worst(input_tokens, at_most, model) if seconds is None else left["usd"],
             max_output=at_most if bounds and binding else None,
             seconds=seconds,
             helper=helper,
@@ -359,89 +337,5 @@ class Meter:
             return  # `admit` then refuses the call for the deadline
 
 
-def _paid_seconds(usd: float | None, model: Model) -> float | None:
-    """Return the longest time of a call that is priced by the hour and has so much left; None without a limit.
-
-    Nobody can say beforehand how long a call takes. So it holds all that is left of a cap in USD, the next one
-    waits for it, and it is cut off where the money ends.
-    """
-    rate = model.prices.per_second
-    return usd / rate if rate and usd is not None else None
-
-
-def _worst(input_tokens: int, output_tokens: int, model: Model) -> float:
-    """Return the highest cost in USD: nothing read from a cache, and all input written to it if that costs more.
-
-    A call that is priced by the hour must be able to take `LEAST_SECONDS`.
-    """
-    rate = model.prices.per_second
-    if rate is not None:
-        return rate * LEAST_SECONDS
-    tokens = {"input_tokens": input_tokens, "output_tokens": output_tokens}
-    return max(_capped(Usage(**tokens, cache_creation_tokens=cached), model) for cached in (0, input_tokens))
-
-
-def _capped(usage: Usage, model: Model) -> float:
-    """Return the USD that the cap counts. Unlike a cost, it takes a missing cache rate for that of fresh input."""
-    rates = _rates(usage, model.prices)
-    filled = {name: rates.input for name in ("cache_creation", "cache_hit") if getattr(rates, name) is None}
-    return _charge(usage, rates.model_copy(update=filled)) or 0.0
-
-
 def _sum(known: float | None, more: float | None) -> float | None:
     return None if known is None or more is None else known + more
-
-
-def price(usage: Usage, prices: Prices) -> float | None:
-    """Return the USD of one call at the rates for its length, or None if a rate that it needs was not published.
-
-    A free model costs nothing, whichever of its rates are given. One that is priced by the hour has no price by tokens.
-    """
-    return 0.0 if prices.free else _charge(usage, _rates(usage, prices))
-
-
-def _rates(usage: Usage, prices: Prices) -> Rates:
-    tier: int = price_tier(usage.input_tokens, [tier.above_input_tokens for tier in prices.tiers])
-    return (prices, *prices.tiers)[tier]
-
-
-def _charge(usage: Usage, rates: Rates) -> float | None:
-    cost = call_cost(
-        usage.input_tokens,
-        usage.cache_creation_tokens,
-        usage.cache_hit_tokens,
-        usage.output_tokens,
-        p_in=_per_token(rates.input),
-        p_out=_per_token(rates.output),
-        p_create=_per_token(rates.cache_creation),
-        p_hit=_per_token(rates.cache_hit),
-    )
-    return None if math.isnan(cost) else float(cost)
-
-
-def pieces(fields: Json) -> tuple[bytes, ...]:
-    """Split a request, as it is sent on, into pieces of JSON: its settings, then each text and each item of a list."""
-    settings = {name: value for name, value in fields.items() if not isinstance(value, str | list)}
-    lists = {name: [value] if isinstance(value, str) else value for name, value in fields.items()}
-    read = [[name, item] for name in lists.keys() - settings for item in lists[name]]
-    return tuple(
-        json.dumps(one, ensure_ascii=False, separators=(",", ":")).encode() for one in (settings, *read)
-    )
-
-
-def _new_bytes(request: tuple[bytes, ...], known: tuple[bytes, ...], weights: dict[bytes, int]) -> int:
-    """Return the bytes of `request` that are not in `known`; all of them if the settings differ.
-
-    With other settings, the provider may not have read some of the same pieces.
-    """
-    new = Counter(request) - Counter(known if request[:1] == known[:1] else ())
-    return sum(weights[piece] * times for piece, times in new.items())
-
-
-def _weight(piece: bytes) -> int:
-    """Return the bytes that a piece of a request counts for."""
-    return len(piece) + PICTURE_BYTES * len(PICTURE.findall(piece))
-
-
-def _per_token(rate: float | None) -> float:
-    return math.nan if rate is None else rate * PER_MILLION

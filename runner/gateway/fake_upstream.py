@@ -27,6 +27,14 @@ LAST_SECONDS = 1.0
 """Time for open requests at the server's end."""
 IDLE_SECONDS = 300
 """Lifetime of an idle connection. A client that uses one just as the server closes it must send once more."""
+PATHS = {
+    "/v1/chat/completions": "chat",
+    "/v1/responses": "responses",
+    "/v1/messages": "messages",
+    "/anthropic/v1/messages": "messages",  # DeepSeek's path
+    "/v1/models/{model}:generateContent": "gemini",
+}
+"""Path -> API that it serves."""
 DEFAULT_USAGE = Usage(input_tokens=1000, cache_hit_tokens=400, output_tokens=50)
 
 
@@ -94,25 +102,19 @@ class FakeUpstream:
         """Number of requests under way, now and at most."""
         self._released = threading.Event()
         self._socket = socket.create_server((host, 0))
-        paths = {
-            "/v1/chat/completions": "chat",
-            "/v1/responses": "responses",
-            "/v1/messages": "messages",
-            "/anthropic/v1/messages": "messages",  # DeepSeek's path
-            "/v1/models/{model}:generateContent": "gemini",
-        }
-        app = Starlette(
-            routes=[
-                Route(path, partial(self._answer, api), methods=["POST"])
-                for path, api in paths.items()
-                if api in apis
-            ]
+        routes = [
+            Route(path, partial(self._answer, api), methods=["POST"])
+            for path, api in PATHS.items()
+            if api in apis
+        ]
+        settings = uvicorn.Config(
+            Starlette(routes=routes),
+            log_config=None,
+            log_level="critical",
+            lifespan="off",
+            timeout_keep_alive=IDLE_SECONDS,
         )
-        self._server = _Server(
-            uvicorn.Config(
-                app, log_config=None, log_level="critical", lifespan="off", timeout_keep_alive=IDLE_SECONDS
-            )
-        )
+        self._server = _Server(settings)
         self._thread = threading.Thread(target=self._server.run, args=([self._socket],), daemon=True)
 
     @property

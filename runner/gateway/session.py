@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
 from runner.gateway.account import Account, Entry
 from runner.gateway.answer_checks import is_crowded
-from runner.gateway.budget import Hold, Meter, Refusal, pieces
+from runner.gateway.budget import Hold, Meter, Refusal
 from runner.gateway.call import Answer, Call
 from runner.gateway.large_calls import Lane
 from runner.gateway.ledger import Ledger
 from runner.gateway.provider import back_off
 from runner.gateway.request_shapes import RequestError
+from runner.gateway.request_sizes import pieces
 from runner.gateway.transport import Flight, Outlet
 from runner.records import HUNG_UP, Budget, Endpoint, ErrorInfo, HelperSpend, Model, ModelCall, Record
 from runner.sandbox.inside import BASE_URL

@@ -173,6 +173,5 @@ def _for_each(work: Callable[[str], None], keys: Iterable[str]) -> None:
         try:
             for future in futures:
                 future.result()
-        except BaseException:  # also Ctrl-C: the pool's exit waits for all that is not cancelled
+        finally:  # after an error or Ctrl-C, the pool's exit would wait for all that is not cancelled
             pool.shutdown(cancel_futures=True)
-            raise

@@ -15,7 +15,7 @@ import pandas as pd
 
 from metrics.errors import listed
 from runner.errors import ConfigError
-from runner.gateway.budget import price
+from runner.gateway.call_prices import price
 from runner.records import ModelCall, Prices, Record, Scoring, TrialRecord, Usage
 from runner.report.competition import contenders
 from runner.report.leaderboard import lines

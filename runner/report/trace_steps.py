@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import ValidationError
 
-from runner.gateway.budget import price
+from runner.gateway.call_prices import price
 from runner.records import ModelCall, Prices, Usage
 from runner.records.trial_files import LEDGER, TRAJECTORY
 from runner.report.hostile_text import Redaction, even_limit, fenced, first_line, harmless_name, shortened

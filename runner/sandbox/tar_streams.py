@@ -8,6 +8,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path, PurePosixPath
 from typing import IO, NamedTuple, Self
 
@@ -96,12 +97,13 @@ def save(chunks: Iterable[bytes], target: Path, caps: Caps) -> int:
 
     Raises `WorkspaceTooLarge` as soon as it exceeds `caps`. No file is left behind after an error.
     """
-    try:
+    with ExitStack() as failed:
+        # Also after Ctrl-C: half an archive must not be taken for a whole one.
+        failed.callback(target.unlink, missing_ok=True)
         _write(chunks, target, caps.workspace_mb)
-        return _count(target, caps.workspace_files)
-    except BaseException:  # also Ctrl-C: half an archive must not be taken for a whole one
-        target.unlink(missing_ok=True)
-        raise
+        files = _count(target, caps.workspace_files)
+        failed.pop_all()
+    return files
 
 
 def _write(chunks: Iterable[bytes], target: Path, megabytes: int) -> None:

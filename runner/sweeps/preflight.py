@@ -131,9 +131,8 @@ def _ask(routes: Sequence[Route], gateway: Gateway, folder: Path) -> list[Probe]
     with ThreadPoolExecutor(len(routes), thread_name_prefix="preflight") as pool:
         try:
             return list(pool.map(ask, enumerate(routes, 1)))
-        except BaseException:
-            stop.set()  # the pool's exit waits for the calls under way
-            raise
+        finally:
+            stop.set()  # after an error or Ctrl-C, the pool's exit waits for the calls under way
 
 
 def _complaint(route: Route, failed: Probe, answered: Sequence[Route]) -> str:

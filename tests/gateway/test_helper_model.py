@@ -27,6 +27,12 @@ def _model(name: str, url: str, output: float, **fields: object) -> Model:
     return Model.model_validate(given | fields)
 
 
+def _spec(main: Model, helper: Model, folder: Path, budget: Budget) -> SessionSpec:
+    return SessionSpec(
+        trial="t", task="t", model=main, helper=helper, budget=budget, ledger=folder / "ledger.jsonl"
+    )
+
+
 def test_each_model_is_asked_by_its_own_name_and_charged_its_own_price(
     gateway: Gateway, tmp_path: Path
 ) -> None:
@@ -36,8 +42,7 @@ def test_each_model_is_asked_by_its_own_name_and_charged_its_own_price(
             _model("main", upstream.url, 100.0),
             _model("small", upstream.url, 1.0, params={"seed": 7}),
         )
-        spec = SessionSpec(trial="t", task="t", model=main, helper=helper, ledger=tmp_path / "ledger.jsonl")
-        with gateway.open(spec) as session:
+        with gateway.open(_spec(main, helper, tmp_path, Budget())) as session:
             for to_helper in (True, False, True):
                 assert gateway.ask(session, REQUEST, helper=to_helper).status_code == 200
             calls = session.calls
@@ -63,15 +68,7 @@ def test_each_model_is_asked_by_its_own_name_and_charged_its_own_price(
 def test_a_budget_is_for_both_models_together(gateway: Gateway, tmp_path: Path, *, last: bool) -> None:
     with FakeUpstream(Behaviour(text="Yes.")) as upstream:
         main, helper = _model("main", upstream.url, 10.0), _model("small", upstream.url, 1.0)
-        spec = SessionSpec(
-            trial="t",
-            task="t",
-            model=main,
-            helper=helper,
-            budget=Budget(turns=2),
-            ledger=tmp_path / "l.jsonl",
-        )
-        with gateway.open(spec) as session:
+        with gateway.open(_spec(main, helper, tmp_path, Budget(turns=2))) as session:
             answers = [
                 gateway.ask(session, REQUEST, helper=one).status_code for one in (not last, last, last)
             ]
@@ -83,11 +80,8 @@ def test_a_budget_is_for_both_models_together(gateway: Gateway, tmp_path: Path, 
 def test_a_cap_in_usd_needs_the_helpers_price(gateway: Gateway, tmp_path: Path) -> None:
     main = _model("main", "http://127.0.0.1:9", 10.0)
     helper = main.model_copy(update={"name": "small", "prices": Prices()})
-    spec = SessionSpec(
-        trial="t", task="t", model=main, helper=helper, budget=Budget(usd=1.0), ledger=tmp_path / "l.jsonl"
-    )
     with pytest.raises(ConfigError, match="'small' has no price"):
-        gateway.open(spec)
+        gateway.open(_spec(main, helper, tmp_path, Budget(usd=1.0)))
 
 
 def test_a_cap_in_usd_that_the_main_model_spent_leaves_the_helper_nothing(
@@ -95,15 +89,7 @@ def test_a_cap_in_usd_that_the_main_model_spent_leaves_the_helper_nothing(
 ) -> None:
     with FakeUpstream(Behaviour(text="Yes.")) as upstream:
         main, helper = _model("main", upstream.url, 1000.0), _model("small", upstream.url, 1000.0)
-        spec = SessionSpec(
-            trial="t",
-            task="t",
-            model=main,
-            helper=helper,
-            budget=Budget(usd=0.1),
-            ledger=tmp_path / "l.jsonl",
-        )
-        with gateway.open(spec) as session:
+        with gateway.open(_spec(main, helper, tmp_path, Budget(usd=0.1))) as session:
             answers = [gateway.ask(session, REQUEST).status_code for _ in range(20)]
             assert (answers[0], answers[-1]) == (200, 403)
             assert gateway.ask(session, REQUEST, helper=True).status_code == 403

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.errors import ConfigError
-from runner.gateway.budget import price
+from runner.gateway.call_prices import price
 from runner.jobs.import_trials import read_mapping
 from runner.records import ModelCall, Retry, Usage
 from runner.records.base import ErrorInfo

@@ -3,65 +3,66 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.cost import call_cost, price_tier
+from metrics.cost import TokenCounts, TokenRates, call_cost, price_tier
 
 COUNT = st.integers(0, 10**7)
 RATE = st.floats(0.0, 1e-3, allow_nan=False)
-RATES = st.fixed_dictionaries({"p_in": RATE, "p_out": RATE, "p_create": RATE, "p_hit": RATE})
+RATES = st.tuples(RATE, RATE, RATE, RATE)
 COUNTS = st.tuples(COUNT, COUNT, COUNT, COUNT)
 Counts = tuple[int, int, int, int]
+Rates = tuple[float, float, float, float]
 
 
 def test_the_example() -> None:
-    rates = {"p_in": 3e-6, "p_out": 15e-6, "p_create": 3.75e-6, "p_hit": 0.3e-6}
-    assert call_cost(1000, 100, 400, 50, **rates) == pytest.approx(
+    rates = TokenRates(p_in=3e-6, p_out=15e-6, p_create=3.75e-6, p_hit=0.3e-6)
+    assert call_cost(TokenCounts(1000, 100, 400, 50), rates) == pytest.approx(
         500 * 3e-6 + 50 * 15e-6 + 100 * 3.75e-6 + 400 * 0.3e-6
     )
 
 
 def test_more_cached_than_read_makes_no_negative_fresh_input() -> None:
-    assert call_cost(100, 80, 80, 0, p_in=1.0, p_out=1.0, p_create=0.0, p_hit=0.0) == 0.0
+    assert call_cost(TokenCounts(100, 80, 80, 0), TokenRates(1.0, 1.0, 0.0, 0.0)) == 0.0
 
 
 @pytest.mark.parametrize("missing", [None, math.nan])
 def test_a_missing_rate_is_missed_only_where_it_is_needed(missing: float | None) -> None:
-    rates = {"p_in": 1.0, "p_out": 1.0, "p_create": missing, "p_hit": missing}
-    assert call_cost(10, 0, 0, 5, **rates) == 15.0
-    assert math.isnan(call_cost(10, 1, 0, 5, **rates))
-    assert math.isnan(call_cost(10, 0, 1, 5, **rates))
-    costs = call_cost(np.array([10, 10]), np.array([0, 1]), 0, 5, **rates)
+    rates = TokenRates(1.0, 1.0, missing, missing)
+    assert call_cost(TokenCounts(10, 0, 0, 5), rates) == 15.0
+    assert math.isnan(call_cost(TokenCounts(10, 1, 0, 5), rates))
+    assert math.isnan(call_cost(TokenCounts(10, 0, 1, 5), rates))
+    costs = call_cost(TokenCounts(np.array([10, 10]), np.array([0, 1]), 0, 5), rates)
     np.testing.assert_array_equal(costs, [15.0, math.nan])
 
 
 def test_rates_may_differ_by_row() -> None:
-    costs = call_cost([1, 1], 0, 0, 0, p_in=[1.0, math.nan], p_out=0.0, p_create=None, p_hit=None)
+    costs = call_cost(TokenCounts([1, 1], 0, 0, 0), TokenRates([1.0, math.nan], 0.0, None, None))
     np.testing.assert_array_equal(costs, [1.0, math.nan])
 
 
 def test_a_missing_count_makes_the_cost_missing() -> None:
-    assert math.isnan(call_cost(math.nan, 0, 0, 5, p_in=1.0, p_out=1.0, p_create=1.0, p_hit=1.0))
+    assert math.isnan(call_cost(TokenCounts(math.nan, 0, 0, 5), TokenRates(1.0, 1.0, 1.0, 1.0)))
 
 
 @given(counts=COUNTS, rates=RATES)
-def test_a_cost_is_never_negative_and_grows_with_output(counts: Counts, rates: dict[str, Any]) -> None:
+def test_a_cost_is_never_negative_and_grows_with_output(counts: Counts, rates: Rates) -> None:
     total, created, hit, output = counts
-    cost = call_cost(total, created, hit, output, **rates)
+    cost = call_cost(TokenCounts(*counts), TokenRates(*rates))
     assert cost >= 0.0
-    assert call_cost(total, created, hit, output + 1000, **rates) >= cost
+    assert call_cost(TokenCounts(total, created, hit, output + 1000), TokenRates(*rates)) >= cost
 
 
 @given(counts=COUNTS, rates=RATES, factor=st.floats(0.0, 100.0))
-def test_a_cost_is_linear_in_the_rates(counts: Counts, rates: dict[str, float], factor: float) -> None:
-    scaled = {name: rate * factor for name, rate in rates.items()}
-    assert call_cost(*counts, **scaled) == pytest.approx(
-        call_cost(*counts, **rates) * factor, rel=1e-9, abs=1e-12
+def test_a_cost_is_linear_in_the_rates(counts: Counts, rates: Rates, factor: float) -> None:
+    scaled = TokenRates(*(rate * factor for rate in rates))
+    tokens = TokenCounts(*counts)
+    assert call_cost(tokens, scaled) == pytest.approx(
+        call_cost(tokens, TokenRates(*rates)) * factor, rel=1e-9, abs=1e-12
     )
 
 
@@ -70,15 +71,15 @@ def test_at_one_rate_every_token_costs_the_same(
     fresh: int, created: int, hit: int, output: int, rate: float
 ) -> None:
     total = fresh + created + hit
-    cost = call_cost(total, created, hit, output, p_in=rate, p_out=rate, p_create=rate, p_hit=rate)
+    cost = call_cost(TokenCounts(total, created, hit, output), TokenRates(rate, rate, rate, rate))
     assert cost == pytest.approx((total + output) * rate)
 
 
 @given(rows=st.lists(COUNTS, min_size=1, max_size=20), rates=RATES)
-def test_arrays_agree_with_numbers(rows: list[Counts], rates: dict[str, float]) -> None:
-    total, created, hit, output = np.array(rows).T
+def test_arrays_agree_with_numbers(rows: list[Counts], rates: Rates) -> None:
     np.testing.assert_allclose(
-        call_cost(total, created, hit, output, **rates), [call_cost(*row, **rates) for row in rows]
+        call_cost(TokenCounts(*np.array(rows).T), TokenRates(*rates)),
+        [call_cost(TokenCounts(*row), TokenRates(*rates)) for row in rows],
     )
 
 

@@ -12,11 +12,11 @@ import yaml
 from hydra import compose, initialize_config_dir
 from pydantic import ValidationError
 
-from metrics.cost import call_cost
+from metrics.cost import TokenCounts, TokenRates, call_cost
 from runner.cli import arguments
 from runner.cli.config import load
 from runner.errors import ConfigError
-from runner.gateway.budget import price
+from runner.gateway.call_prices import price
 from runner.jobs.prices import configured
 from runner.records import Budget, Model, Prices, PriceTier, Usage
 from runner.resources import CONF
@@ -85,7 +85,7 @@ def test_the_papers_snapshot_gives_back_the_costs_of_its_table() -> None:
         prices = paper.usd(model)
         assert prices is not None
         assert prices.cache_hit is None
-        cost = call_cost(read, 0, 0, wrote, p_in=prices.input, p_out=prices.output, p_create=None, p_hit=None)
+        cost = call_cost(TokenCounts(read, 0, 0, wrote), TokenRates(prices.input, prices.output, None, None))
         assert cost / 1000 == pytest.approx(usd, abs=0.006)
 
 

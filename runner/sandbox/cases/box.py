@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, NamedTuple, Self
 
@@ -61,12 +61,10 @@ class DockerCaseBox:
         self._patience = 2 * (2 * (limits.seconds + limits.diff_seconds) + SLACK_SECONDS)
 
     def __enter__(self) -> Self:
-        with engine_faults(f"starting cases of {self.side.image.reference}"):
-            try:
-                self._open()
-            except BaseException:  # for example Ctrl-C: a context that was never entered is never left
-                self._remove()
-                raise
+        with engine_faults(f"starting cases of {self.side.image.reference}"), ExitStack() as failed:
+            failed.callback(self._remove)  # also after Ctrl-C: a context that was never entered is never left
+            self._open()
+            failed.pop_all()
         return self
 
     def __exit__(self, *exc: object) -> None:

@@ -82,9 +82,8 @@ def ensure(client: DockerClient, recipes: Iterable[BundleRecipe], say: Say) -> d
         try:
             contents = [pool.submit(_complete, client, runtime, say, stop).result()]
             contents += pool.map(lambda build: _complete(client, build, say, stop), builds)
-        except BaseException:  # also Ctrl-C: the builds started here must not go on
-            stop.set()
-            raise
+        finally:
+            stop.set()  # after an error or Ctrl-C, the builds started here must not go on
     installed = zip((runtime, *builds), contents, strict=True)
     return {build.name: InstalledBundle(recipe=build.digest, content=content) for build, content in installed}
 

@@ -7,7 +7,7 @@ import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Literal, Self
 
@@ -34,7 +34,7 @@ from runner.sandbox.docker import (
 )
 from runner.sandbox.docker.command_stream import Attached, exit_code, follow
 from runner.sandbox.docker.container_files import Files, TakenPaths
-from runner.sandbox.docker.engine_faults import ENGINE_FAULTS, engine_faults, explanation
+from runner.sandbox.docker.engine_faults import ENGINE_FAULTS, engine_faults, image_faults
 from runner.sandbox.docker.images import ImageConfig, Images
 from runner.sandbox.inside import PRELOADED
 from runner.sandbox.limits import MEGABYTE, Limits
@@ -96,34 +96,11 @@ class DockerSandbox:
         return self._spec.environment.workdir or self._home.workdir
 
     def __enter__(self) -> Self:
-        with engine_faults(f"starting a sandbox of {self.image.reference}"):
-            try:
-                if launch.is_open(self._spec):
-                    open_network.ensure(self._api)
-                created = launch.arguments(self._api, self._spec, self._limits, self._home)
-                self._id = self._api.create_container(**created)["Id"]
-                self._files = Files(self._api, self._id)
-                if self._was_used:
-                    self._files.mend_users()
-                self._api.start(self._id)
-                self._pid = int(self._api.inspect_container(self._id)["State"]["Pid"])
-                self._run_entrypoint()
-            except APIError as error:
-                self._remove()
-                if isinstance(error, NotFound):  # the image, a bundle or the network is gone
-                    raise
-                if self.image.reference.startswith(UNTRUSTED):
-                    raise ImageError(
-                        f"The image that an agent made does not start: {explanation(error)}."
-                    ) from error
-                if error.is_client_error():  # caused by the image, or by what the task asks of it
-                    raise ImageError(
-                        f"{self.image.reference} does not start: {explanation(error)}."
-                    ) from error
-                raise
-            except BaseException:  # for example Ctrl-C: a context that was never entered is never left
-                self._remove()
-                raise
+        with engine_faults(f"starting a sandbox of {self.image.reference}"), ExitStack() as failed:
+            failed.callback(self._remove)  # also after Ctrl-C: a context that was never entered is never left
+            with image_faults(self.image.reference, by_agent=self._was_used):
+                self._start()
+            failed.pop_all()
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -265,6 +242,18 @@ class DockerSandbox:
         ):
             yield lent
 
+    def _start(self) -> None:
+        if launch.is_open(self._spec):
+            open_network.ensure(self._api)
+        created = launch.arguments(self._api, self._spec, self._limits, self._home)
+        self._id = self._api.create_container(**created)["Id"]
+        self._files = Files(self._api, self._id)
+        if self._was_used:
+            self._files.mend_users()
+        self._api.start(self._id)
+        self._pid = int(self._api.inspect_container(self._id)["State"]["Pid"])
+        self._run_entrypoint()
+
     def _end_if_full(self) -> Excess | None:
         excess = self._written().excess
         if excess:
@@ -288,7 +277,7 @@ class DockerSandbox:
         user = launch.engine_user(self._spec.entrypoint_user or home.user)
         self._prepare(ExecSpec(argv=home.argv, user=user))
         ended = entrypoint.run(self._api, self._id, home, user)
-        if ended and not self.image.reference.startswith(UNTRUSTED):
+        if ended and not self._was_used:
             raise ImageError(f"{self.image.reference} cannot be used: {ended}")
         self._entrypoint_ended = bool(ended)
 

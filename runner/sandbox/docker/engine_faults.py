@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from docker.errors import APIError, DockerException, ImageNotFound
+from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from requests.exceptions import RequestException
 from urllib3.exceptions import HTTPError
 
@@ -34,6 +34,21 @@ def engine_faults(doing: str) -> Iterator[None]:
             f"The Docker Engine did not answer while {doing} ({error}). See whether `docker info` answers; the same "
             f"command resumes once it does."
         ) from error
+
+
+@contextmanager
+def image_faults(reference: str, *, by_agent: bool) -> Iterator[None]:
+    """Raise the engine's refusal to start a container as `ImageError`, if the image or its task is the cause."""
+    try:
+        yield
+    except NotFound:  # the image, a bundle or the network is gone
+        raise
+    except APIError as error:
+        if by_agent:
+            raise ImageError(f"The image that an agent made does not start: {explanation(error)}.") from error
+        if error.is_client_error():
+            raise ImageError(f"{reference} does not start: {explanation(error)}.") from error
+        raise
 
 
 def explanation(error: Exception) -> str:

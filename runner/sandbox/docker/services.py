@@ -14,7 +14,7 @@ import struct
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from threading import Event, Thread
@@ -84,15 +84,13 @@ class DockerServices:
         )
 
     def __enter__(self) -> Self:
-        try:
-            with engine_faults("starting a task's services"):
-                for each in self._spec.services:
-                    self.images[each.name] = self._known.find(each.environment, self._progress)
-                self._make_network()
-                self._start()
-        except BaseException:  # for example Ctrl-C: a context that was never entered is never left
-            self._remove()
-            raise
+        with ExitStack() as failed, engine_faults("starting a task's services"):
+            failed.callback(self._remove)  # also after Ctrl-C: a context that was never entered is never left
+            for each in self._spec.services:
+                self.images[each.name] = self._known.find(each.environment, self._progress)
+            self._make_network()
+            self._start()
+            failed.pop_all()
         Thread(target=self._watch, daemon=True).start()
         return self
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from runner.benchmarks.project_setup.agent import response
+from runner.benchmarks.project_setup.agent import response, setting
 from runner.benchmarks.project_setup.agent.agent import ExecutionAgent
 from runner.benchmarks.project_setup.agent.fake_bench import FakeBench
 from runner.benchmarks.project_setup.agent.goal_check import missing
@@ -48,18 +48,7 @@ from tests.support.whole_trials import priced_model, run_cell
 
 TASK = Task(name="calc", dataset="made", directory=Path(), instruction="Make its tests run.")
 BARE = ExecutionAgent(name="execution_agent", version="2", preparation=False)
-PAPER = BARE.model_copy(
-    update={
-        "protocol": "json",
-        "more_tools": False,
-        "format_retries": 0,
-        "parallel_calls": 1,
-        "last_result_tokens": 0,
-        "context_share": 0.0,
-        "tell_left": False,
-        "final_delivery": False,
-    }
-)
+PAPER = BARE.model_copy(update=setting.PAPER)
 """The paper's settings."""
 SUMMARY = json.dumps({"summary": "Much was printed.", "important commands": ["make check"]})
 
