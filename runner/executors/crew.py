@@ -1,4 +1,4 @@
-"""A crew: whoever runs trials beside a gateway, sandboxes, bundles and images of its own."""
+"""A crew: a runner of trials with its own gateway, sandboxes, bundles and images."""
 
 from __future__ import annotations
 
@@ -22,45 +22,45 @@ if TYPE_CHECKING:
     from runner.terminal.escaping import Say
 
 ENGINE_FAILURES = 3
-"""Number of trials in a row, spoiled by the Docker Engine, after which a crew gets no more."""
+"""Number of trials in a row that the Docker Engine may spoil before a crew gets no more trials."""
 
 
 class CrewLost(Exception):  # noqa: N818 - says what happened
-    """The machine of a crew is gone, frozen or cut off, and its trials with it. Ends at `run_trials`."""
+    """Raised when the machine of a crew is gone, frozen or cut off, and its trials with it. Ends at `run_trials`."""
 
 
 class CrewFailed(CrewLost):
-    """A crew could not end a trial because its machine has no room, and is to get no more. Ends at `run_trials`."""
+    """Raised when a crew has no room on its machine to end a trial. It gets no more trials. Ends at `run_trials`."""
 
 
 class CrewRefused(Exception):  # noqa: N818 - says what happened
-    """A crew did not start a trial, and says why. Ends at `run_trials`."""
+    """Raised when a crew did not start a trial, with the reason. Ends at `run_trials`."""
 
 
 class CrewBusy(Exception):  # noqa: N818 - says what happened
-    """A crew had no place for a trial that it was handed ahead, and gives it back. Ends at `run_trials`."""
+    """Raised when a crew had no place for a trial that was handed to it ahead of time. Ends at `run_trials`."""
 
 
 class CrewSettings(Record):
-    """What the configurations of all executors have."""
+    """Settings that all executors share."""
 
     workers: int | None = Field(default=None, ge=1)
-    """Trials at a time in one crew; None for as many as there are cores, or as its node offers."""
+    """Number of trials at a time in one crew; None for the number of cores, or for what its node offers."""
     retries: int = Field(default=2, ge=0)
-    """Times that a trial is repeated after an infrastructure failure, and after the loss of its node."""
+    """Number of repetitions of a trial after infrastructure failures, and likewise after losses of its node."""
 
     @property
     def at_once(self) -> int:
-        """Trials at a time in one crew, as far as is known before nodes are."""
+        """Number of trials at a time in one crew, as far as it is known before there are nodes."""
         return self.workers or os.cpu_count() or 1
 
 
 class Crew(Protocol):
-    """Whoever runs trials on one machine."""
+    """A runner of trials on one machine."""
 
     @property
     def width(self) -> int:
-        """Number of trials that the crew may have at a time: those that it runs, and those that wait there."""
+        """Number of trials that the crew may have at a time, running and waiting ones together."""
 
     def start(self, trial: PlannedTrial) -> Future[TrialRecord]:
         """Start a trial. The future raises `CrewLost`, `CrewRefused`, `CrewBusy` or what ends the sweep."""
@@ -86,7 +86,7 @@ class EngineFaults:
         self._tasks: list[tuple[str, str]] = []
 
     def after(self, record: TrialRecord) -> EngineError | None:
-        """Return what is wrong with the engine once too many trials in a row failed at it.
+        """Return the error to raise once too many trials in a row failed at the engine; None before that.
 
         Failures of a single task are not enough: the task may be the cause, and others may work.
         """

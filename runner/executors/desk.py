@@ -1,4 +1,4 @@
-"""The desk of a sweep: what runs next, what may still be spent, and the only writer of `outputs/`.
+"""The desk of a sweep: it decides what runs next and what may still be spent, and alone writes `outputs/`.
 
 There is one desk, in the process that holds the lock on `outputs/`. Crews (`executors.crew`) run the trials, in this
 process or elsewhere, and do nothing that the desk has not allowed.
@@ -32,7 +32,7 @@ NODE_LOST = "NodeLost"
 
 
 class Display(Watcher, Protocol):
-    """What the user sees of a sweep. Its methods are called from many threads."""
+    """The display of a sweep for its user. Its methods are called from many threads."""
 
     def started(self, key: str, name: str) -> None:
         """Note that a trial starts; `name` is for people."""
@@ -47,14 +47,14 @@ class Display(Watcher, Protocol):
         """Change the number of trials."""
 
     def doing(self, text: str) -> None:
-        """Show what is being done before trials run; an empty text ends it."""
+        """Show a step that precedes the trials; an empty text ends the display of it."""
 
     def note(self, text: str) -> None:
         """Print a line that stays on the screen."""
 
 
 class Desk:
-    """The plan under way. Used by the thread that runs the sweep; `may_start` by any."""
+    """The plan under way. Only the thread that runs the sweep may use it; any thread may call `may_start`."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Desk:
         display: Display,
         planned: Callable[[Plan], None] = lambda _: None,
     ) -> None:
-        """`gateway` is that of this process. It keeps the account of the sweep, whoever runs the trials.
+        """`gateway` is the one of this process and keeps the account of the sweep, whichever crew runs the trials.
 
         `planned` is called with the plan when it has changed.
         """
@@ -75,7 +75,7 @@ class Desk:
         self.capped = ""
         """Budget that kept a trial from being started or repeated; empty if none did."""
         self.claims: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        """Locks of files of the cache, for crews elsewhere; all of one event loop."""
+        """Locks of the cache's files for crews on other nodes. One event loop alone may use them."""
         self._planned, self._waiting = planned, deque(plan.todo)
         self._began = time.monotonic()
         self._lost: Counter[str] = Counter()
@@ -87,7 +87,7 @@ class Desk:
 
     @property
     def has_caps(self) -> bool:
-        """Whether the sweep has a budget, so that what is spent is to be looked at just before a trial starts."""
+        """Whether the sweep has a budget, so that its spend must be checked just before each trial starts."""
         return any(limit is not None for _, limit in self.settings.sweep_budget)
 
     def next(self) -> PlannedTrial | None:
@@ -117,7 +117,7 @@ class Desk:
             preflight.check(routes, self.gateway, self.settings.folder, self.display.note)
 
     def searched(self) -> None:
-        """Refuse or flag trials, now that it is known where answers lie (`Reach`). Nothing has been started yet."""
+        """Refuse or flag trials whose answers lie in reach (`Reach`). Called before any trial is started."""
         known = {task.refused for task in self.plan.refused}
         self.plan = Reach(self.store.cache).apply(self.plan)
         for task in self.plan.refused:
@@ -128,7 +128,7 @@ class Desk:
         self.display.expect(len(self.plan.todo))
 
     def put_back(self, trial: PlannedTrial) -> None:
-        """Let a trial that was not started be the next one."""
+        """Put a trial that was not started in front of the others."""
         self._waiting.appendleft(trial)
 
     def lost(self, trial: PlannedTrial, why: str) -> TrialRecord | None:

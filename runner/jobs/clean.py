@@ -6,7 +6,7 @@ from runner.sweeps.cells import Job, Sweep
 
 
 class Clean(Job):
-    """Removes leftovers, but no record and nothing that a living runner uses."""
+    """Removes leftovers of dead runs, but neither records nor anything that a living runner uses."""
 
     all: bool = False
     """Whether to remove also the bundles, the base image, the task images that were built here, and the images that

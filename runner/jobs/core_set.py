@@ -25,7 +25,7 @@ class CoreSet(Job):
     input: str | None = None
     """Source of trials, every cell on all tasks: sweep by name, folder of a sweep, or file of trials."""
     k: int = Field(default=10, ge=1)
-    """Number of tasks of each tier that has weight."""
+    """Number of tasks to choose of each tier with weight."""
     held_out: float = Field(default=1 / 3, gt=0, lt=1)
     """Share of the cells that is not used for the choice."""
     seed: int = Field(default=0, ge=0)

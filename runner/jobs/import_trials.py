@@ -1,4 +1,4 @@
-"""`job=import`: make a sweep of trials that were run elsewhere, to score, compare and track them like ours."""
+"""`job=import`: make a sweep of trials that were run elsewhere, to score, compare and track them like our own."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ main()
 
 
 class Refreshing:
-    """Refreshes from time to time while its context is open, if a trial has ended since the last time."""
+    """A context in which report and runs are refreshed from time to time, if trials have ended meanwhile."""
 
     def __init__(self, seconds: float | None, once: Callable[[Event], str], note: Say) -> None:
         """`once` refreshes, unless its event is set meanwhile, and returns why it failed, or nothing.
@@ -70,7 +70,7 @@ class Refreshing:
             self._thread.join()
 
     def hearing(self, records: Iterable[TrialRecord]) -> Iterator[TrialRecord]:
-        """Yield the records; each is news."""
+        """Yield the records, and note that each is news."""
         for record in records:
             self._has_news.set()
             yield record
@@ -102,7 +102,7 @@ class RefreshProcess:
         self._work = (settings.folder, settings.outputs, settings.tracker)
 
     def __call__(self, over: Event) -> str:
-        """Run the process to its end, or until the sweep is over. Return what it complains of."""
+        """Run the process to its end, or until the sweep is over. Return its complaint."""
         self._stamp.unlink(missing_ok=True)
         with tempfile.TemporaryFile() as said:
             try:
@@ -126,7 +126,7 @@ class RefreshProcess:
             return lines[-1] if lines else f"Its process ended with {child.returncode}."
 
     def _sweep_up(self, pid: int) -> None:
-        """Remove files that the process was writing when it was ended."""
+        """Remove the unfinished files of a process that was ended."""
         for left in (*self._folder.glob(f".*.{pid}"), *self._folder.glob(f"report/**/.*.{pid}")):
             left.unlink(missing_ok=True)
 

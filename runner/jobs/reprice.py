@@ -12,7 +12,7 @@ from runner.sweeps.cells import Job, Sweep
 
 
 class Reprice(Job):
-    """Prices every call of a sweep by `pricing=`, and shows AMS, USD per pass and rank as they were and would be."""
+    """Prices every call of a sweep by `pricing=`, and shows AMS, USD per pass and rank before and after."""
 
     reads_trials: ClassVar[bool] = True
     models: dict[str, str] = {}

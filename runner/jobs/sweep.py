@@ -45,9 +45,10 @@ if TYPE_CHECKING:
 ALL_JUDGED, SOME_INVALID, CAPPED = 0, 4, 5
 """Exit codes of a sweep that ran to its end."""
 MANY = 10_000
-"""Trials from which on a plan is exempt from garbage collection, which visits every object and stops all threads."""
+"""Number of trials from which a plan is exempt from garbage collection, which visits every object and stops all
+threads."""
 STAMP = "projected.json"
-"""File of a sweep's folder that says of which records its tables and tracked runs are."""
+"""File of a sweep's folder that names the records on which its tables and tracked runs rest."""
 PACKAGES = ("hydra-core", "litellm", "docker", "mlflow")
 """Packages whose version can change a result or its display."""
 
@@ -262,7 +263,7 @@ def _write_cassette(folder: Path, plan: Plan, store: Store, ended: Mapping[str, 
 def _project(settings: Settings, ended: Mapping[str, Ended]) -> str:
     """Return the leaderboard and the link to the tracked runs.
 
-    Tables and tracked runs are written unless they are of these records already, which `projected.json` tells.
+    Tables and tracked runs are written unless `projected.json` says that they rest on these records already.
     """
     folder, stamp = settings.folder, settings.folder / STAMP
     plan = sweep_file.read(folder).as_json()

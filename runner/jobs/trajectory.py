@@ -35,7 +35,7 @@ SELECTORS = ("agent", "model", "task", "attempt")
 
 
 class Trajectory(Job):
-    """Reads `outputs/` and changes nothing. Each selector that is set narrows; one trial must be left.
+    """Prints one trial and changes nothing. Each selector narrows the choice, and exactly one trial must remain.
 
     A typed `name=` narrows to the trials that this sweep planned.
     """

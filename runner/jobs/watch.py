@@ -1,4 +1,4 @@
-"""`job=watch`: show what a sweep does that runs in another process or on other machines. It changes no result."""
+"""`job=watch`: show the progress of a sweep that runs in another process or on other machines. It changes no result."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PLAIN_SECONDS = 30.0
 
 
 class Watch(Job):
-    """Reads the plan, the records and `live.json` of a sweep until its process ends, or until Ctrl-C."""
+    """Shows a sweep from its plan, records and `live.json` until its process ends, or until Ctrl-C."""
 
     once: bool = False
     """Whether to show the state once and end."""
@@ -108,7 +108,7 @@ class Watch(Job):
 
 
 class _Hearing:
-    """What a process on another machine says of a sweep, asked of the store at times and remembered meanwhile."""
+    """The last message of a process on another machine, asked of the store at times and remembered meanwhile."""
 
     def __init__(self, store: Store, folder: Path) -> None:
         self._store, self._folder = store, folder
@@ -121,7 +121,7 @@ class _Hearing:
         return self._store.holder() is None
 
     def __call__(self) -> LiveSweep | None:
-        """Return what was said last; None if nothing was. Raises `OutputsError`."""
+        """Return the last message; None if there is none. Raises `OutputsError`."""
         if monotonic() - self._asked >= STORE_SECONDS:
             self._heard = self._store.hear(self._folder)
             self._asked = monotonic()

@@ -1,4 +1,4 @@
-"""Objects in S3, or in what speaks its protocol, below one prefix. Only this module knows obstore.
+"""Objects in S3, or in a store with its protocol, below one prefix. Only this module knows obstore.
 
 Credentials and the endpoint come from the usual variables of the environment (`AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT`, …).
 No message quotes an address or a header that could hold them.
@@ -42,11 +42,11 @@ _METADATA_SERVICE = "169.254."
 
 
 class StoreError(OutputsError):
-    """The object store cannot be used; the message says why, and what to do."""
+    """Raised when the object store cannot be used. The message says why, and what to do."""
 
 
 class Taken(Exception):  # noqa: N818 - says what happened
-    """Somebody else has created the object, or has changed it since it was read. Ends in this package."""
+    """Raised when somebody else has created the object, or changed it since it was read. Ends in this package."""
 
 
 class Listed(NamedTuple):
@@ -57,7 +57,7 @@ class Listed(NamedTuple):
 
 
 class Bucket:
-    """The objects below the prefix of an address. Used by many threads."""
+    """The objects below the prefix of an address. Safe to use from many threads."""
 
     def __init__(
         self, address: str, patience: float = REQUEST_SECONDS, seconds: float = REQUEST_SECONDS
@@ -91,7 +91,7 @@ class Bucket:
         )
 
     def put(self, name: str, content: bytes) -> str:
-        """Write an object, whatever was there, and return its ETag. Raises `StoreError`."""
+        """Write an object, in place of any other, and return its ETag. Raises `StoreError`."""
         with self._failing():
             return obstore.put(self._store, name, content)["e_tag"] or ""
 
@@ -167,7 +167,7 @@ class Bucket:
 
     @contextmanager
     def _failing(self) -> Iterator[None]:
-        """Turn every failure of the store into a sentence."""
+        """Raise every failure of the store as a `StoreError`, in a sentence."""
         try:
             yield
         except BaseError as error:

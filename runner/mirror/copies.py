@@ -26,7 +26,7 @@ from runner.terminal.escaping import Say
 ARCHIVE = ".tar.gz"
 """Ending of the large files of a trial, which only people and trial pages read."""
 PLAN = (sweep_file.NAME, "config.yaml")
-"""Files of a sweep that other machines need; they make the others anew."""
+"""Files of a sweep that other machines need. They make the remaining files anew."""
 OWN = ("projected.json", live_file.NAME)
 """Files of a sweep that are true on one machine alone: where it was tracked, and what runs there now. The second is
 sent while the sweep runs, and read from the store by those who watch, but is written into no other folder."""
@@ -47,7 +47,7 @@ class TrialCopies:
         self._latest: dict[str, tuple[int, str]] = {}
         """Key -> number and ETag of the newest commit."""
         self.beaten: set[str] = set()
-        """Trials of this command that another driver had sent before."""
+        """Trials of this command that another driver had already sent."""
 
     def look(self) -> list[str]:
         """Read which records the store has. Return the keys of those that this folder is no copy of."""
@@ -67,7 +67,7 @@ class TrialCopies:
     def take(self, key: str) -> None:
         """Make the folder of a trial a copy of the newest commit, but for the files beside its record.
 
-        What was here and was never sent is kept in `.mirror/replaced/`. Raises `OutputsError`.
+        A record that was here and was never sent is kept in `.mirror/replaced/`. Raises `OutputsError`.
         """
         number, etag = self._latest[key]
         commit, mark, folder = self._commit(key, number), self._marks.read(key), self._folder(key)
@@ -200,13 +200,13 @@ class SweepCopies:
                 self._marks.note_sent(target, Sent(self._bucket.put(target, content), digest))
 
     def send_live(self, sweep: Path) -> None:
-        """Send what this process says that it does, and never what an earlier one left. Raises `StoreError`."""
+        """Send the `live.json` of this process, and never that of an earlier one. Raises `StoreError`."""
         live = live_file.read(sweep)
         if live and (live.host, live.pid) == (socket.gethostname(), os.getpid()):
             self._bucket.put(f"{SWEEPS}/{sweep.name}/{live_file.NAME}", live.model_dump_json().encode())
 
     def live(self, sweep: Path) -> LiveSweep | None:
-        """Return what the process of a sweep said last to the store; None if it said nothing. Raises `StoreError`."""
+        """Return the `live.json` of a sweep at the store; None if there is none. Raises `StoreError`."""
         found = self._bucket.get(f"{SWEEPS}/{sweep.name}/{live_file.NAME}")
         return live_file.parse(found[0]) if found else None
 

@@ -24,7 +24,7 @@ from runner.records import Record
 
 LEASE = "lease.json"
 RENEWALS = 4
-"""Times that a lease is renewed within its life."""
+"""Number of renewals of a lease within its life."""
 RESOLUTION_SECONDS = 1.0
 """Resolution of times at a store."""
 
@@ -40,7 +40,7 @@ class Holder(Record):
     seconds: float
     """Life of the lease after its last renewal."""
     beat: str
-    """Random, so that each renewal is known again."""
+    """Random text by which each renewal is recognised."""
     released: bool = False
 
     @property

@@ -21,7 +21,7 @@ class Mark(Record):
 
     number: int
     etag: str
-    """ETag of the commit's object, which another content would change."""
+    """ETag of the commit's object, which changes with its content."""
     digest: str
     """SHA-256 of the commit."""
     files: dict[str, Content]
@@ -43,14 +43,14 @@ class Sent(NamedTuple):
 
 
 class Marks:
-    """Reads and writes `.mirror/`. Losing a mark costs a comparison, so none is flushed to disk."""
+    """The files in `.mirror/`. A lost mark costs only a comparison, so none is flushed to disk."""
 
     def __init__(self, outputs: Path) -> None:
         self.folder = outputs / ".mirror"
         self.lock = self.folder / "lock"
-        """File that is locked while what other drivers wrote is taken."""
+        """File that is locked while the work of other drivers is taken."""
         self.replaced = self.folder / "replaced"
-        """Folder of trials that another driver's took the place of."""
+        """Folder of trials that were replaced by another driver's."""
         self._writing = Lock()
 
     def place(self) -> str:

@@ -29,7 +29,7 @@ from runner.sweeps.store_address import StoreSettings
 from runner.terminal.escaping import Say
 
 TELL_SECONDS = 15.0
-"""Longest time after which the store is told anew what runs; those who watch call a longer silence one."""
+"""Longest time between two messages to the store on what runs. Watchers call a longer pause silence."""
 AT_ONCE = 16
 """Trials that are sent or taken at once."""
 
@@ -38,7 +38,7 @@ class MirroredStore(Store):
     """See `Store`."""
 
     def __init__(self, outputs: Path, settings: StoreSettings, say: Say = print) -> None:
-        """`say` is told what is taken and sent. Raises `OutputsError` if the store cannot be configured."""
+        """`say` reports what is taken and sent. Raises `OutputsError` if the store cannot be configured."""
         super().__init__(outputs)
         self._settings, self._say = settings, say
         patience = min(REQUEST_SECONDS, settings.lease_seconds / 2)  # later, the lease is lost anyway
@@ -157,7 +157,7 @@ class MirroredStore(Store):
 
     @contextmanager
     def _explaining(self) -> Iterator[None]:
-        """Say in every failure of the store what becomes of the results."""
+        """Add to every failure of the store what becomes of the results."""
         try:
             yield
         except StoreError as error:

@@ -52,7 +52,7 @@ class Tries(Record):
 
 
 class UnderWay:
-    """A context in which the store is told again and again what trials under way have spent."""
+    """A context in which the spend of trials under way is sent to the store again and again."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class UnderWay:
         seconds: float,
         tell_more: Callable[[], None],
     ) -> None:
-        """`seconds` is the interval, and so the longest time whose spend a dead driver takes with it.
+        """`seconds` is the interval, and so the longest time whose spend is lost if this driver dies.
 
         `tell_more` is called at the same times. It may raise `StoreError`.
         """
@@ -157,7 +157,7 @@ class UnderWay:
 
 
 def _spent(ledger: Path) -> Spent:
-    """Return what a ledger says. A line that is being written is left out; its call is among those sent."""
+    """Return the spend in a ledger. A line that is being written is left out; its call is among those sent."""
     lines = []
     for line in ledger.read_text().split("\n") if ledger.exists() else ():
         with suppress(ValidationError):

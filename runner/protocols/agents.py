@@ -1,4 +1,4 @@
-"""Agents, and the bench of those that run in our process."""
+"""Protocols of agents, and of the bench for those that run in our process."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Sections that the benchmarks of a sweep add to its report.
 
 A benchmark is known by the class of its dataset, which `config.yaml` in the sweep's folder names. A class with a method
-`report_sections` adds the sections that this returns. Nothing else in this package knows a benchmark.
+`report_sections` adds the sections that this returns. Nothing else in this package knows of benchmarks.
 """
 
 from __future__ import annotations

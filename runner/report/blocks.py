@@ -27,7 +27,7 @@ class Value(NamedTuple):
 
     text: str
     order: float | str | None = None
-    """Sort key; None is a missing value and comes last in either direction."""
+    """Sort key. None is a missing value, which comes last in either direction."""
     beneath: str = ""
     """Smaller text on a second line."""
     strip: tuple[float, float, float] | None = None
@@ -80,12 +80,12 @@ class SignedTrial(NamedTuple):
 
     state: State
     link: str
-    """Path of its page from the report's; empty if it has none."""
+    """Path of its page, relative to the report; empty if it has no page."""
     about: str
 
 
 class Box(NamedTuple):
-    """The trials of one task in one cell; without trials it is empty."""
+    """The trials of one task in one cell. A box without trials is empty."""
 
     trials: Sequence[SignedTrial]
     passes: str
@@ -114,7 +114,7 @@ class MatrixRow(NamedTuple):
 
 
 class Matrix(NamedTuple):
-    """A row for each task, a column for each cell, and in each box what became of the trials."""
+    """A table with a row for each task, a column for each cell, and the outcomes of the trials in the boxes."""
 
     caption: str
     columns: Sequence[MatrixColumn]
@@ -123,12 +123,12 @@ class Matrix(NamedTuple):
 
 
 class Code(NamedTuple):
-    """A text of a program or a person as it is, with its lines."""
+    """A text that is shown as it is, with its line breaks."""
 
     title: str
     text: str
     is_open: bool = True
-    """Whether it is shown before the reader asks for it."""
+    """Whether the text is unfolded from the start."""
     template: str = "code.html"
 
 
@@ -191,18 +191,19 @@ class TrialFolder(NamedTuple):
     record: TrialRecord
     folder: Path
     redacted: Callable[[str], str]
-    """Takes secrets and control characters out of a text, and the middle out of a very long one."""
+    """Function that removes secrets and control characters from a text, and the middle from a very long one."""
 
 
 class Sections(NamedTuple):
     """The sections that a benchmark adds to the report."""
 
     dataset: Sequence[SectionMaker] = ()
-    """Made of each dataset by itself; they follow the scores."""
+    """Makers of sections on a single dataset, which follow its scores."""
     sweep: Sequence[SectionMaker] = ()
-    """Made of the whole sweep; they come first there."""
+    """Makers of sections on the whole sweep, which come first there."""
     trial: Sequence[TrialSectionMaker] = ()
-    """Made of each trial, for its page; they follow the verdict. They must return None for trials of other datasets."""
+    """Makers of sections of a trial's page, which follow the verdict. They must return None for trials of other
+    datasets."""
 
 
 @runtime_checkable
@@ -211,7 +212,9 @@ class HasSections(Protocol):
 
     @classmethod
     def report_sections(cls) -> Sections:
-        """Return its sections. They are made of other datasets of the sweep too, where they must return None."""
+        """Return its sections. Their makers are called for the sweep's other datasets too, and must return None
+        there.
+        """
 
 
 def where(applies: Callable[[pd.DataFrame], object]) -> Callable[[SectionMaker], SectionMaker]:

@@ -32,9 +32,9 @@ from runner.terminal.tables import Column, TableText, paragraph, table
 COMPARISONS = "comparisons"
 """Folder within a sweep's, with a JSON and a CSV file for each comparison."""
 METRICS = {**BETTER, "mean_reward": 1, "turns": -1}
-"""Metric to compare cells by -> 1 if more of it is better, -1 if it is worse."""
+"""Metric by which cells are compared -> 1 if more is better, -1 if less is."""
 _SHARES = {"AMS", "pass_rate", "mean_reward"}
-"""Metrics in [0, 1], so that a difference between two of them has a meaning."""
+"""Metrics in [0, 1], between which a difference has a meaning."""
 
 
 class Side(NamedTuple):
@@ -44,7 +44,7 @@ class Side(NamedTuple):
     metric: str
     scoring: Scoring
     tasks: frozenset[str] | None = None
-    """Tasks that count; None: all."""
+    """Tasks that count; None for all tasks."""
 
     @property
     def name(self) -> str:
@@ -68,7 +68,7 @@ class Side(NamedTuple):
         return trials[trials["task"].isin(self.tasks)]
 
     def description(self, outputs: Path) -> dict[str, Any]:
-        """Return what identifies this side, for the file of the comparison."""
+        """Return the identity of this side, for the file of the comparison."""
         return {
             "source": self.source.name,
             "metric": self.metric,
@@ -136,7 +136,7 @@ def compare(left: Side, right: Side) -> tuple[Comparison, pd.DataFrame, str]:
 
 
 def _scores(left: Side, right: Side) -> list[pd.Series[float]]:
-    """Return the scores of both sides, indexed by what names their cells apart."""
+    """Return the scores of both sides, indexed by the parts of the cells' names that differ."""
     tables = [_cells(side) for side in (left, right)]
     several = [name for name in ("dataset", "budget") if any(len(set(table[name])) > 1 for table in tables)]
     return [table.set_index(["agent", "model", *several])["score"] for table in tables]

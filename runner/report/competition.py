@@ -10,7 +10,7 @@ from metrics.errors import listed
 from metrics.table import other_tasks
 
 BOUNDS = ("oracle", "nop")
-"""Agents that bound a dataset and do not compete."""
+"""Agents that are bounds of a dataset and do not compete."""
 
 
 def without_bounds(trials: pd.DataFrame) -> pd.DataFrame:

@@ -43,7 +43,7 @@ def small_tiers(trials: pd.DataFrame, scoring: Scoring) -> dict[str, list[str]]:
 
 
 def caveats(trials: pd.DataFrame, cells: pd.DataFrame, scoring: Scoring) -> Iterator[str]:
-    """Yield a line for each way in which figures of these cells mean less than they seem to."""
+    """Yield a line for each reason why figures of these cells mean less than they seem to."""
     yield from _few_tasks(trials, scoring)
     yield from _missing_attempts_note(cells, scoring.attempts)
     yield from _unknown_costs_note(cells)
@@ -60,7 +60,7 @@ def _few_tasks(trials: pd.DataFrame, scoring: Scoring) -> Iterator[str]:
 
 
 def what_counts(trials: pd.DataFrame, attempts: str) -> str:
-    """Return which of several attempts at a task count; empty if there is one each."""
+    """Return which of several attempts at a task count, in words; empty if each task has one attempt."""
     most = int(trials.groupby(["cell", "task"]).size().max())
     if most < 2:  # noqa: PLR2004 - several
         return ""
@@ -117,7 +117,7 @@ def bound_text(cell: Mapping[Any, Any], name: str, style: Any) -> str:
 
 
 def lead_sentence(found: Sequence[Winner], names: Mapping[str, str], few: Sequence[str]) -> str:
-    """Return a sentence on the lead of the best, by AMS or else by passes; empty without a rival."""
+    """Return a sentence on the lead of the best cell, by AMS or else by passes; empty without a rival."""
     by = {winner.criterion: winner for winner in found}
     winner = by.get("AMS") or by.get("passes")
     if winner is None or not winner.rivals:

@@ -23,7 +23,7 @@ _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|nan)|[+
 
 
 def cell(value: Any) -> Any:
-    """Return a value as it is written: a text made harmless, anything else unchanged."""
+    """Return a value in the form for a file: a text is made harmless, anything else is unchanged."""
     if not isinstance(value, str):
         return value
     text = one_line(value)
@@ -31,7 +31,7 @@ def cell(value: Any) -> Any:
 
 
 def read_cell(value: Any) -> Any:
-    """Return the value that `cell` wrote like this."""
+    """Return the value from which `cell` made this text."""
     return _WRITTEN.sub(r"\1", value) if isinstance(value, str) else value
 
 
@@ -53,5 +53,5 @@ def to_csv(table: pd.DataFrame, *, index: bool) -> str:
 
 
 def read_texts(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table that `pandas.read_csv(dtype=str)` read, with the texts that `to_csv` was given."""
+    """Return a table from `pandas.read_csv(dtype=str)` with the original texts, as they were before `to_csv`."""
     return table.map(read_cell).rename(columns=read_cell)

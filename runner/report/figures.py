@@ -61,12 +61,14 @@ _NARROW = 13
 _LONGEST = 46
 """Characters of a name in a picture; tables have it whole."""
 _THIN = 0.03
-"""Smallest piece of a bar that has its size written in it, as a share of the axis."""
+"""Smallest piece of a bar with its size written in it, as a share of the axis."""
 
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Make and write figures within this context. Letters that the font lacks become boxes, in PNG only."""
+    """Return the context in which figures are made and written. Letters that the font lacks become boxes, in PNG
+    only.
+    """
     with rc_context(_STYLE), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
         yield

@@ -59,7 +59,7 @@ class Findings(NamedTuple):
 
     @property
     def dataset(self) -> str:
-        """Name of the dataset; of several, the first."""
+        """Name of the dataset, or of the first one of several."""
         return str(self.trials["dataset"].iloc[0])
 
     @property

@@ -1,4 +1,4 @@
-"""Import of other people's trials as a sweep, by a mapping of columns, words and units. Nothing is invented."""
+"""Import other people's trials as a sweep, by a mapping of columns, words and units. Nothing is invented."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ DEFAULTS = {
 """Values of columns that a mapping may leave out."""
 NEEDED = ("agent", "model", "dataset", "task", "status")
 ANY = "*"
-"""Key in `words` for every word that is not listed."""
+"""Key in `words` that stands for every word that is not listed."""
 
 
 class Mapping(Record):
     """The meaning of a foreign table's columns."""
 
     columns: dict[str, str] = Field(min_length=1)
-    """Ours -> theirs."""
+    """Our column -> their column."""
     constants: dict[str, str | int | float | bool] = {}
-    """Ours -> one value for all rows."""
+    """Our column -> one value for all rows."""
     words: dict[str, dict[str, str | int | float | bool | None]] = {}
     """Ours -> their word -> our value (null: missing); `*` is every other word. A word that is not listed stays."""
     per_unit: dict[str, PositiveFloat] = {}

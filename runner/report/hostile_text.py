@@ -11,7 +11,7 @@ from runner.report.wording import CONTROL
 from runner.terminal.escaping import printable
 
 TAIL = 3
-"""A shortened text keeps one part in so many from one end, and the rest from the other."""
+"""Divisor of a shortened text: one part in `TAIL` comes from one end of it, and the rest from the other."""
 _NAME = re.compile(r"[^\w .:;/@+#·()=,'-]")
 _TICKS = re.compile(r"`+")
 _SECRETS = (
@@ -26,10 +26,9 @@ _SECRETS = (
         r")"
     ),
 )
-"""Forms of keys and tokens that are secrets wherever they stand. None takes longer than the text is long, whatever the
-text is."""
+"""Forms of keys and tokens that are secrets anywhere. Matching takes linear time, whatever the text is."""
 ROOM = 30_000
-"""Characters of a text that are looked at: far more than a page shows, so that no secret is cut where it is shown."""
+"""Characters of a text that are searched: far more than a page shows, so that a page never shows half a secret."""
 GAP = "\n[... left out ...]\n"
 
 
@@ -61,7 +60,7 @@ def shortened(text: str, longest: int, *, from_end: bool = False) -> str:
 
 
 def first_line(text: str, longest: int = 300) -> str:
-    """Return the text as one line without the signs of Markdown and HTML; its beginning, if it is long."""
+    """Return the text as one line without the signs of Markdown and HTML, cut to its beginning if it is long."""
     return harmless_name(text, longest)
 
 
@@ -80,7 +79,7 @@ def even_limit(lengths: Iterable[int], total: int) -> int:
 
 
 class Redaction:
-    """Takes secrets out of texts: the values of secret variables of this process, and what has the form of a key."""
+    """Removal of secrets from texts: values of secret variables of this process, and texts in the form of a key."""
 
     def __init__(self, names: Sequence[str] = ()) -> None:
         """`names` are variables that a task could read; their values are secrets whatever they are called."""

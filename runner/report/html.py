@@ -35,7 +35,7 @@ def environment() -> Environment:
 
 
 def render(template: str, scripts: Sequence[str] = (), **values: Any) -> str:
-    """Return a page made of a template, with these scripts of `templates/` as its only one.
+    """Return a page made of a template, whose only script is made of these files of `templates/`.
 
     The template is given `script`, and `digest` for the page's policy.
     """

@@ -1,4 +1,4 @@
-"""Text of others as LaTeX that shows it and does nothing else.
+"""Turn foreign text into LaTeX that shows it and does nothing else.
 
 Whatever the text is, pdfLaTeX typesets it: no sign of it is a command, a comment, a column, an optional argument or a
 ligature, and no sign is one that its fonts lack.
@@ -52,9 +52,9 @@ _SIGNS = {
     "\N{SUPERSCRIPT TWO}": r"\texttwosuperior{}",
 }
 _LIGATURE = re.compile(r"([-',!?])(?=\1|\\textasciigrave)")
-"""Two hyphens would be a dash, and the like."""
+"""Signs that would merge into another, such as two hyphens into a dash."""
 _ACCENTED = frozenset("ÀÁÂÃÄÅÇÈÉÊËÌÍÎÏÑÒÓÔÕÖÙÚÛÜÝàáâãäåçèéêëìíîïñòóôõöùúûüýÿßæÆøØ")
-"""Letters beyond ASCII that each text font has."""
+"""Letters beyond ASCII that every text font has."""
 _NUMBER = re.compile(r"-(?=\.?\d)")
 
 

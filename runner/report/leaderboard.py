@@ -1,4 +1,4 @@
-"""The leaderboard, a line for each cell: its figures, and its text for the terminal."""
+"""The leaderboard, with a line for each cell: its figures, and its text for the terminal."""
 
 from __future__ import annotations
 
@@ -247,7 +247,7 @@ def _notes(trials: pd.DataFrame, cells: pd.DataFrame, scoring: Scoring) -> Itera
 
 
 def _counts(trials: pd.DataFrame, cells: pd.DataFrame) -> str:
-    """Return how many trials were planned, judged, invalid, not run and refused, and the USD spent."""
+    """Return the numbers of planned, judged, invalid, refused trials and of those not run, and the USD spent."""
     ran, is_valid, is_refused = trials["ran"], valid(trials), refused(trials)
     spent = spend(cells["spend_usd"].sum(), int(cells["unpriced"].sum()), int(ran.sum()))
     paid = judges_spend(cells)
@@ -270,7 +270,7 @@ def rate_span(cell: Mapping[Any, Any]) -> str:
 
 
 def judges_spend(cells: pd.DataFrame) -> str:
-    """Return USD of judge models, `>=` where some of it is unknown; empty if none was paid."""
+    """Return the USD of judge models, with `>=` if some of it is unknown; empty if nothing was paid."""
     paid, unknown = float(cells["judge_usd"].sum()), int(cells["judge_unpriced"].sum())
     return f"{'>=' if unknown else ''}{usd(paid)}" if paid or unknown else ""
 

@@ -136,7 +136,7 @@ def chapters_of(found: Findings) -> Iterator[Chapter]:
 
 
 def _sections(makers: Iterable[SectionMaker], found: Findings) -> list[Section]:
-    """Make the sections that have something to say."""
+    """Return the sections that are not empty."""
     return [section for make in makers if (section := make(found))]
 
 

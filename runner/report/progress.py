@@ -26,7 +26,7 @@ STEP = 0.1
 SILENCE_SECONDS = 30.0
 """Longest time without a line, so that nobody takes the job for dead."""
 WIDE = 100
-"""Columns of the narrowest terminal with a bar."""
+"""Least width of a terminal with a bar, in columns."""
 BAR, CLOCK = 20, 8
 """Columns of the bar, and of the elapsed time with the space behind it."""
 SHORTEST_NAME = 8
@@ -101,7 +101,7 @@ class Progress:
         self._bar.stop()
 
     def expect(self, total: int) -> None:
-        """Change the number of trials, as some turned out to be refused."""
+        """Change the number of trials, because some turned out to be refused."""
         with self._lock:
             self.total = total
             self._bar.update(self._line, total=total)
@@ -152,7 +152,7 @@ class Progress:
             self._mark(key, PHASES["environment"])
 
     def doing(self, text: str) -> None:
-        """Show what is being done before trials run; an empty text ends it."""
+        """Show a step that precedes the trials; an empty text ends the display of it."""
         self._doing = (text,) if text else ()
         if self.quiet and text:
             self.note(f"{text[:1].upper()}{text[1:]}")
@@ -168,7 +168,7 @@ class Progress:
 
     @property
     def doing_now(self) -> str:
-        """What is being done before trials run; empty if nothing is."""
+        """Step that precedes the trials, such as an installation; empty if there is none at present."""
         return "".join(self._doing)
 
     @property
@@ -213,7 +213,7 @@ class Progress:
         return tuple(self._running.values())
 
     def _figures(self) -> tuple[str, ...]:
-        """Return the figures that are never cut: trials done, USD and the time left."""
+        """Return the figures that are always shown: finished trials, USD and the time left."""
         usd = f"{'>=' if self._unpriced else ''}{self._usd:.2f} USD"
         return tuple(filter(None, (f"{self.done}/{self.total} done", usd, self.remaining)))
 

@@ -1,4 +1,4 @@
-"""How the cells of a sweep score and rank at other prices, beside how they did: text and table."""
+"""Scores and ranks of a sweep's cells at other prices, beside those at the original ones: text and table."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _COLUMNS = (
     *(Column(f"{head}\n{when}") for head in ("AMS", "USD\n/pass", "rank") for when in ("then", "now")),
 )
 _SIDES = ("AMS", "AMS_most", "usd_per_pass", "usd_per_pass_least", "rank", "unpriced")
-"""Figures that are given then and now."""
+"""Figures that are shown at both prices."""
 
 
 def compare_prices(

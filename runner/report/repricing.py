@@ -1,4 +1,4 @@
-"""What the trials of a sweep would cost at other prices (AgentMeter section 6), from the token counts of their calls.
+"""The cost of a sweep's trials at other prices (AgentMeter section 6), from the token counts of their calls.
 
 Nothing is written here. Only prices change: an agent that knew of others, or met its cap sooner, might have acted
 otherwise.
@@ -36,9 +36,9 @@ class Terms(Record):
 
     pricing: Pricing
     entries: dict[str, str] = {}
-    """Model -> its entry in the snapshot, as the user says."""
+    """Model -> its entry in the snapshot, as typed by the user."""
     ids: dict[str, str] = {}
-    """Model -> its litellm id, as the configuration says. The id in a ledger comes before it."""
+    """Model -> its configured litellm id. The id in a ledger takes precedence."""
     cache_hits: float | None = None
     """Share of the input of each call that is read from a cache, none being written to it; None: as counted."""
 
@@ -55,7 +55,7 @@ class Cost(NamedTuple):
 
     usd: float | None
     why: str = ""
-    """Reason why it is unknown."""
+    """Reason why the cost is unknown."""
 
 
 class Repricer:
@@ -108,7 +108,7 @@ class Repricer:
         return self.of_sum(str(row["model"]), Usage.model_validate(counts))
 
     def of_sum(self, model: str, usage: Usage) -> Cost:
-        """Price the sum of a trial's calls. Where long calls cost more, the sum must be no long call itself."""
+        """Price the sum of a trial's calls. Where long calls cost more, the sum must not be as long as a long call."""
         prices = self._prices(model, "")
         if prices and prices.tiers and usage.input_tokens > prices.tiers[0].above_input_tokens:
             return Cost(None, NO_CALLS)
@@ -124,7 +124,7 @@ class Repricer:
         return Cost(cost, NO_RATE if cost is None else "")
 
     def _prices(self, model: str, model_id: str) -> Prices | None:
-        """Return the prices of a model, by what the user says, its id or its name; else its own, if it has any."""
+        """Return the prices of a model: those of the typed entry, of its id or of its name, or else its own."""
         key = (model, model_id)
         if key not in self._known:
             entries = self.terms.entries

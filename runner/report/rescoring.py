@@ -1,4 +1,4 @@
-"""One sweep under several scorings: its ranking by each, and their agreement with the sweep's own."""
+"""Rank one sweep under several scorings, and compare each ranking with the one by the sweep's own scoring."""
 
 from __future__ import annotations
 

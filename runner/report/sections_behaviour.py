@@ -21,7 +21,7 @@ _MEANING = {
 
 
 where_recorded = where(behaviour.recorded)
-"""Decorator for sections that need tool calls by kind."""
+"""Decorator of sections that need tool calls by kind."""
 
 
 @where_recorded

@@ -15,7 +15,7 @@ from runner.report.sections_scores import AGENT, MODEL, about, figure, tier_part
 from runner.report.wording import passes, short, span, usd
 
 _BOUNDS = (">", "<", "~")
-"""Signs before a figure that is only a bound, or is not even that."""
+"""Signs before a figure that is only a bound, or not even a bound."""
 
 
 class _Score(NamedTuple):
@@ -23,7 +23,7 @@ class _Score(NamedTuple):
 
     column: Column
     best: Callable[[Sequence[float]], float] | None
-    """`max` or `min`, whichever of the values is the best; None where there is no best."""
+    """Function that finds the best value, `max` or `min`; None where no value is the best."""
     values: Mapping[str, Value]
     """Cell -> its entry."""
 
@@ -79,7 +79,7 @@ def _passed(found: Findings, cells: Mapping[str, Mapping[str, Any]]) -> list[_Sc
 
 
 def _prices(cells: Mapping[str, Mapping[str, Any]]) -> list[_Score]:
-    """Return the columns of what a pass takes in tokens and in USD."""
+    """Return the columns of tokens and USD per pass."""
     return [
         _Score(
             Column("tokens/pass", "tokens of all valid trials, divided by the passes among them"),

@@ -79,7 +79,7 @@ def _box(box: Sequence[Line], pages: frozenset[str]) -> Box:
 
 
 def _usd(trials: Sequence[Line]) -> str:
-    """Return what trials cost; empty if none ran, since that is not zero."""
+    """Return the cost of trials; empty if none ran, because a missing cost is not zero."""
     ran = [row["cost_usd"] for row, state in trials if state not in (IDLE, REFUSED) and row["ran"]]
     known = [cost for cost in ran if cost == cost]  # noqa: PLR0124 - a missing value is NaN
     return spend(sum(known), len(ran) - len(known), len(ran)) if ran else ""

@@ -17,7 +17,7 @@ from runner.report.sections_scores import AGENT, MODEL, about, figure
 from runner.report.wording import agent_name, model_name, number
 
 _ROOM = 1.15
-"""End of the axis of gaps, as a multiple of the largest: its size stands behind each bar."""
+"""End of the axis of gaps, as a multiple of the largest. It leaves room for the number behind each bar."""
 
 
 def same_model(found: Findings) -> Section | None:

@@ -1,4 +1,4 @@
-"""The section that compares each two cells, by every measure that ranks cells."""
+"""The section that compares every pair of cells, by each measure that ranks cells."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def pairs(found: Findings) -> Section | None:
 
 
 def _says_something(draws: Draws, measure: Compared) -> bool:
-    """Return whether two cells have the measure; mean rewards that are all pass rates say nothing of their own."""
+    """Return whether at least two cells have the measure. Mean rewards that all equal pass rates do not count."""
     values = draws.observed[measure.statistic]
     if measure.statistic == "mean_reward" and np.allclose(values, draws.observed["pass_rate"]):
         return False
@@ -63,7 +63,7 @@ def _says_something(draws: Draws, measure: Compared) -> bool:
 
 
 def pair_table(draws: Draws, measure: Compared, found: Findings) -> Table:
-    """Return a table of the pairs of these cells by one measure, surest first."""
+    """Return a table of the pairs of these cells by one measure, the surest pair first."""
     few = bool(small_tiers(found.trials, found.scoring))
     leads = pairwise(draws, measure.statistic, found.scoring.confidence)
     names = found.names

@@ -25,7 +25,7 @@ from runner.report.sections_scores import AGENT, MODEL, Measure, about, cell_tab
 from runner.report.wording import model_name, passes, short, usd
 
 _SHOWN = 20
-"""Number of tasks whose tokens are listed: those on which agents differ most."""
+"""Number of tasks whose tokens are listed, namely those on which agents differ most."""
 
 
 def pass_profile(found: Findings) -> Section | None:

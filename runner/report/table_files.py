@@ -1,6 +1,6 @@
 r"""Tables of a report as files: CSV for programs, LaTeX for papers.
 
-Each table of the page becomes two files, whatever section it is of. A CSV file has more than the page shows: the
+Each table of the page becomes two files, in whichever section it stands. A CSV file has more than the page shows: the
 number behind each figure, and the ends of each interval that the page draws. Its columns are explained in `MEANINGS`.
 A LaTeX file is one `table` for `\input`, which needs the package `booktabs` and nothing else; its caption says what
 each column means, and over what it is counted.
@@ -21,7 +21,7 @@ from runner.report.latex import escaped, figure
 FOLDER = "tables"
 """Folder of these files in that of the report."""
 MEANINGS = "about_columns.csv"
-"""File with the caption of each table and the meaning of its columns; no section can be called like it."""
+"""File with the caption of each table and the meaning of its columns. No section can have this name."""
 _LONG = 48
 """Longest text in a cell that LaTeX does not break, in characters, as on the page."""
 _SPAN = re.compile(r"([\d.]+[kM%]?)-([\d.]+[kM%]?)")
@@ -34,7 +34,7 @@ class FiledTable(NamedTuple):
     """Name of its files, without ending."""
     table: Table
     about: str
-    """What the table is of: its section and dataset, with the number of tasks."""
+    """Origin of the table: its section and dataset, with the number of tasks."""
     notes: Sequence[str] = ()
     """Sentences on marks in the table, for readers who do not see the page."""
     template: str = "table.html"
@@ -87,7 +87,7 @@ def _titles(columns: Sequence[Column]) -> list[str]:
 
 
 def _different(titles: Iterable[str]) -> list[str]:
-    """Return the titles with a number behind each that has been there before."""
+    """Return the titles, each repeated one with a number behind it."""
     seen: dict[str, None] = {}
     for title in titles:
         name, times = title, 1
@@ -152,7 +152,7 @@ def _alignment(table: Table, at: int) -> str:
 
 
 def _caption(filed: FiledTable, shown: Sequence[int]) -> str:
-    """Return the caption: what the table shows and of what, the meaning of its columns, and its marks."""
+    """Return the caption: content and origin of the table, the meaning of its columns, and its marks."""
     columns = [filed.table.columns[at] for at in shown]
     meanings = [rf"\emph{{{escaped(each.title)}}}: {escaped(each.about)}" for each in columns if each.about]
     sentences = [
@@ -190,7 +190,7 @@ def _word(value: Value, *, text: bool) -> str:
 
 
 def _beneath(words: str, *, text: bool) -> str:
-    """Return what stands beneath an entry; the hyphen of an interval becomes a dash."""
+    """Return the text beneath an entry. The hyphen of an interval becomes a dash."""
     span = None if text else _SPAN.fullmatch(words)
     small = rf"{escaped(span[1])}\textendash{{}}{escaped(span[2])}" if span else escaped(words)
     return rf"{{\scriptsize {small}}}" if words else ""

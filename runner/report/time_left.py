@@ -14,7 +14,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 FEWEST = 3
-"""Fewest trials that must have ended before there is an estimate; it also takes as many as run at once."""
+"""Least number of ended trials before there is an estimate. As many must have ended as run at once, too."""
 SPREAD = 1.645
 """Standard deviations on either side of the estimate. Nine of ten normal values lie within; durations are skewed, and
 about four of five ranges hold the truth."""
@@ -28,7 +28,7 @@ class Left(NamedTuple):
 
     low: float
     high: float | None
-    """None where some trial has run for longer than all that ended: it may take any time."""
+    """Upper end; None if a trial has run for longer than all that ended, because it may then take any time."""
 
 
 class Durations:
@@ -50,7 +50,7 @@ class Durations:
         self._sums = [self._tails(power) for power in range(3)]
 
     def _tails(self, power: int) -> list[float]:
-        """Return the weighted sums of the times' powers from each time on."""
+        """Return, for each time, the weighted sums of the powers of all times from there on."""
         terms = [w * t**power for t, w in zip(self._times, self._weights, strict=True)]
         return [*accumulate(reversed(terms))][::-1]
 

@@ -17,35 +17,35 @@ from runner.report.hostile_text import Redaction, even_limit, fenced, first_line
 from runner.report.traces import Cost, Json, Judgement, Step
 
 STEPS: Final = 200
-"""Model calls of a trace that have a step each. Those in the middle of a longer trial share one."""
+"""Number of model calls of a trace with a step of their own. Those in the middle of a longer trial share one."""
 LAST: Final = 60
-"""Of these, the ones at its end."""
+"""Number of these steps that are taken from the trial's end."""
 TEXTS, TEXTS_PER_CALL = 2_000, 500
-"""Characters of all texts of a trial's calls, and as many more for each call. The trajectory has them whole."""
+"""Largest number of characters of all texts of a trial's calls, and the addition to it for each call."""
 LONGEST: Final = 3_000
 """Most characters of one text."""
 JUDGED: Final = 20
-"""Answers of a judge model that become judgements."""
+"""Number of a judge model's answers that become judgements."""
 
 
 class Extent(NamedTuple):
-    """How much of a trial's texts a reader is shown, and how they are dressed for that reader."""
+    """The extent to which a reader is shown a trial's texts, and their form for that reader."""
 
     steps: int = STEPS
-    """Model calls that have a step each."""
+    """Number of model calls with a step of their own."""
     last: int = LAST
-    """Of these, the ones at the trial's end."""
+    """Number of these at the trial's end."""
     texts: int = TEXTS
-    """Characters of all texts of the calls together."""
+    """Largest number of characters of all texts of the calls together."""
     texts_per_call: int = TEXTS_PER_CALL
-    """As many more characters for each call."""
+    """Addition to `texts` for each call, in characters."""
     longest: int = LONGEST
     """Most characters of one text."""
     markdown: bool = True
     """Whether the reader's page renders Markdown, so that texts must be fenced. Otherwise it escapes them itself."""
 
     def dress(self, text: str) -> str:
-        """Return a text as the reader's page needs it."""
+        """Return a text in the form that the reader's page needs."""
         return fenced(text) if self.markdown else text
 
 
@@ -54,7 +54,7 @@ BRIEF: Final = Extent()
 
 
 class _Call(NamedTuple):
-    """A model call and what the trajectory says of it."""
+    """A model call, with its part of the trajectory."""
 
     call: ModelCall
     texts: Json
@@ -62,7 +62,7 @@ class _Call(NamedTuple):
     tools: tuple[tuple[str, str, str | None], ...]
     """Name, arguments and result of each tool call."""
     failure: str
-    """Why it has no answer, or not all of it; empty if it has."""
+    """Reason why the call has no answer, or only a part of one; empty for a whole answer."""
 
 
 class Calls:
@@ -207,7 +207,7 @@ def judge_answers(ledger: Path, redacted: Redaction, extent: Extent = BRIEF) -> 
 
 
 def _truth(answer: str) -> bool | str:
-    """Return the one truth value in an answer that is a JSON object; otherwise, that there is an answer."""
+    """Return the only truth value in an answer that is a JSON object; for any other answer, that it exists."""
     begin, end = answer.find("{"), answer.rfind("}")
     try:
         said = json.loads(answer[begin : end + 1])
@@ -299,7 +299,7 @@ def _times(call: ModelCall) -> tuple[int, int]:
 
 
 def _cost(call: ModelCall, prices: Prices) -> Cost | None:
-    """Return what a call cost, in parts if the rates tell them; None if nobody knows."""
+    """Return the cost of a call, in parts if the rates tell them; None if it is unknown."""
     if call.cost_usd is None or call.usage is None:
         return None
     read = price(call.usage.model_copy(update={"output_tokens": 0}), prices)

@@ -12,7 +12,7 @@ Kind = Literal["TASK", "AGENT", "CHAT_MODEL", "TOOL", "EVALUATOR", "CHAIN"]
 
 
 class Cost(NamedTuple):
-    """USD of model calls; the parts are None if no rates tell them."""
+    """The cost of model calls in USD. The parts are None where no rates tell them."""
 
     total: float
     input: float | None = None
@@ -25,10 +25,10 @@ class Step(NamedTuple):
     name: str
     kind: Kind
     started: int
-    """Nanoseconds since 1970."""
+    """Beginning, in nanoseconds since 1970."""
     ended: int
     parent: int | None
-    """Position of the step that it is a part of; None for the whole trial."""
+    """Position of the step that contains this one; None for the whole trial."""
     inputs: Json
     outputs: Json
     error: str = ""
@@ -40,11 +40,11 @@ class Step(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """What a verifier or a judge model said about a trial: an assessment of its trace."""
+    """The judgement of a verifier or a judge model on a trial: an assessment of its trace."""
 
     name: str
     value: bool | float | str | None
-    """None if there is no judgement, and `error` says why."""
+    """The judgement; None if there is none, for the reason in `error`."""
     source: str
     """Name of who judged."""
     is_model: bool = False

@@ -72,7 +72,7 @@ _TIER_PARTS = ("SR", "CostAUBQC", "EFR", "TierScore")
 
 
 class TaskSet(NamedTuple):
-    """The tasks of a run, of which the trials' records tell what they were."""
+    """The tasks of a run, as the trials' records describe them."""
 
     dataset: str
     tasks: tuple[dict[str, str], ...]
@@ -105,7 +105,7 @@ class TrackedRun(NamedTuple):
     ended: int
 
     def digest(self) -> str:
-        """Return a digest of all that is logged; a trajectory is as old as its record in `trials`."""
+        """Return a digest of everything that is logged. A trajectory is as old as its record in `trials`."""
         files = sorted(f"{folder}/{path.name}" for path, folder in self.files.items())
         logged = [
             LAYOUT,

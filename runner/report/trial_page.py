@@ -35,11 +35,11 @@ from runner.report.wording import short, usd
 from runner.report.workspace_changes import Changes
 
 EXTENT: Final = Extent(steps=300, last=80, texts=60_000, texts_per_call=1_500, longest=6_000, markdown=False)
-"""What the timeline shows: at most about half a million characters."""
+"""Extent of the timeline: at most about half a million characters."""
 OUTPUT: Final = 12_000
 """Most characters of an output. `Redaction` reads more than that from either end, so no secret is cut."""
 READ: Final = 64 << 10
-"""Bytes that are read of either end of a file."""
+"""Number of bytes that are read from either end of a file."""
 VALUE: Final = 1_000
 """Longest text in a table, in characters."""
 LISTED: Final = 100
@@ -51,7 +51,7 @@ _TYPED: Final = re.compile(r"[\w][\w.@+-]*")
 
 
 class Sources(NamedTuple):
-    """What a trial's page is made of."""
+    """The sources of a trial's page."""
 
     record: TrialRecord
     folder: Path
@@ -218,7 +218,7 @@ def _network(record: TrialRecord, redacted: Callable[[str], str]) -> Section:
 
 
 def _cache_use(record: TrialRecord) -> str:
-    """Return what the provider's cache did over a trial; empty without input."""
+    """Return the use of the provider's cache over a trial, in words; empty without input."""
     use = record.usage
     if not use.input_tokens:
         return ""
@@ -270,7 +270,7 @@ def _what_ran(record: TrialRecord, redacted: Callable[[str], str]) -> Section:
 
 
 def _again(record: TrialRecord, sweep: str) -> Section:
-    """Return the commands that read this trial whole, and that run its like again."""
+    """Return the commands that show the whole trial, and that run one like it again."""
     read = f"python -m runner job=trajectory job.key={record.key[:12]} job.lines=0"
     words = {axis: getattr(record, axis) for axis in ("agent", "model", "dataset", "budget")}
     typed = [*words.values(), record.task]

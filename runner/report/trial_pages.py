@@ -1,6 +1,6 @@
 """Write a page for each trial of a sweep beside its report, a list of all trials, and a page that shows two of them.
 
-A page is written again only if something that it is made of has changed: each names the digest of that in its head.
+A page has the digest of its sources in its head, and is written again only if that has changed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from runner.sweeps.sweep_file import SweepFile
 from runner.terminal.escaping import one_line
 
 UNCHANGING: Final = "nop"
-"""Agent that changes nothing: the workspace that it left is the one that every agent was given."""
+"""Agent that changes nothing, so the workspace that it leaves is the one that every agent was given."""
 LIST, BESIDE = "index.html", "side_by_side.html"
 REASON: Final = 240
 """Longest reason in the list of trials, in characters."""
@@ -104,7 +104,7 @@ def write_trial_pages(
 
 
 def _task(record: TrialRecord) -> _Task:
-    """Return what trials must share for their workspaces to have begun alike."""
+    """Return the values that trials with the same original workspace share."""
     digests = record.digests
     return (record.dataset, record.task, digests.get("task", ""), digests.get("image", ""))
 
@@ -122,7 +122,7 @@ def _bases(records: Iterable[TrialRecord], store: Store) -> dict[_Task, Path]:
 
 
 def _kept_last() -> Callable[[Path], Snapshot]:
-    """Return a reader of workspaces that keeps the last one: trials come sorted by task."""
+    """Return a reader of workspaces that remembers the last one, because trials come sorted by task."""
     kept: dict[Path, Snapshot] = {}
 
     def read(packed: Path) -> Snapshot:
@@ -135,7 +135,7 @@ def _kept_last() -> Callable[[Path], Snapshot]:
 
 
 def _changes(sources: Sources, base: Snapshot | None) -> Changes:
-    """Return what the agent changed, as far as it is known."""
+    """Return the agent's changes to its workspace, as far as they are known."""
     record = sources.record
     left = read_workspace(sources.folder / LEFT)
     if not left.files and left.unread:
@@ -165,7 +165,7 @@ def _code(makers: Sequence[TrialSectionMaker]) -> str:
 
 
 def _digest(code: str, sources: Sources, base: Path | None) -> str:
-    """Return a digest of everything that a page is made of; files count by name, size and time."""
+    """Return a digest of all sources of a page. Files count by name, size and time."""
     files = [_stamp(path) for path in (*sorted(sources.folder.glob("*")), *([base] if base else []))]
     parts = (
         code,
@@ -178,7 +178,7 @@ def _digest(code: str, sources: Sources, base: Path | None) -> str:
 
 
 def _stamp(path: Path) -> tuple[str, int, int] | None:
-    """Return name, size and time of a file; None if it is none."""
+    """Return name, size and time of a file; None if it does not exist."""
     if not path.is_file():
         return None
     stat = path.stat()
@@ -186,7 +186,7 @@ def _stamp(path: Path) -> tuple[str, int, int] | None:
 
 
 def _made_of(page: Path) -> str:
-    """Return the digest that a page names; empty if there is no such page."""
+    """Return the digest in a page's head; empty if there is no such page."""
     try:
         with page.open("rb") as file:
             named = _MADE_OF.search(file.read(_HEAD))

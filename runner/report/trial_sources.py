@@ -1,4 +1,4 @@
-"""Sources of trials: a sweep's folder, with records or imported, or a table of somebody else."""
+"""Sources of trials: the folder of a sweep, which may be imported, or a table from elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of planned trials, in signs and words that need no colour."""
+"""The states of planned trials, in signs and words that need no colour."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from runner.report.trial_endings import refused
 
 
 class State(NamedTuple):
-    """What became of a trial."""
+    """The state of a trial."""
 
     sign: str
-    """One character."""
+    """Sign of the state, a single character."""
     word: str
     """Name of the state, which is also its class in style sheets."""
     about: str

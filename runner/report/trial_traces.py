@@ -41,9 +41,9 @@ class TracedTrial(NamedTuple):
     cell: str
     key: str
     digest: str
-    """Digest of everything that its trace is made of."""
+    """Digest of all sources of its trace."""
     make: Callable[[], Trace]
-    """Reads its files."""
+    """Function that makes the trace from the trial's files."""
 
 
 class TracedTrials(NamedTuple):
@@ -51,7 +51,7 @@ class TracedTrials(NamedTuple):
 
     trials: tuple[TracedTrial, ...]
     left_out: int
-    """How many more there would be without the limit."""
+    """Number of further trials that the limit leaves out."""
 
 
 def traced_trials(sweep: Path, which: str, most: int) -> TracedTrials:
@@ -79,7 +79,7 @@ def _traced(cell: str, record: TrialRecord, store: Store, prices: Prices) -> Tra
 
 
 def trace_digest(record: TrialRecord, prices: Prices) -> str:
-    """Return a digest of everything that a trace is made of; ledger and trajectory are as old as the record."""
+    """Return a digest of all sources of a trace. Ledger and trajectory are as old as the record."""
     parts = (str(LAYOUT), record.model_dump_json(), prices.model_dump_json())
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
 
@@ -160,7 +160,7 @@ class _Steps:
         )
 
     def _earlier(self) -> list[Step]:
-        """Return the tries that our side spoiled, with what they spent; nobody knows when they began."""
+        """Return the tries that our side spoiled, with their spend. Their beginnings are unknown."""
         return [
             Step(
                 name=f"earlier try {number}",

@@ -176,7 +176,7 @@ def _word(name: str) -> str:
 
 
 def _verified(verdict: Verdict | None) -> dict[str, Any]:
-    """Return how a verdict came about, as columns."""
+    """Return the conditions of a verdict, as columns."""
     again, programs = (verdict.again, verdict.programs) if verdict else (None, None)
     more = f"; and {programs.count - len(programs.paths)} more" if programs and programs.count else ""
     listed = programs is not None and programs.count is not None and programs.count > len(programs.paths)

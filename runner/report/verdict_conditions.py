@@ -16,7 +16,7 @@ CONDITIONS = (LIVE, UNLISTED, PROGRAMS, UNKNOWN, NO_VERDICT, DIFFER, "artifacts_
 
 
 def has(trials: pd.DataFrame, *flags: str) -> pd.Series[bool]:
-    """Return which trials have one of these flags; none of an import, which has no flags."""
+    """Return which trials have one of these flags. Imported trials have no flags."""
     flags_of = trials["flags"] if "flags" in trials else pd.Series("", trials.index)
     return flags_of.fillna("").map(lambda own: not set(flags).isdisjoint(own.split())).astype(bool)
 

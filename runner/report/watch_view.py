@@ -35,10 +35,10 @@ BAR = 30
 TITLE = 2
 """Lines of a title, with the empty one before it."""
 LAST = 5
-"""Most trials shown that ended last."""
+"""Largest number of ended trials that are shown."""
 DAY_SECONDS = 86_400
 TENS = 10
-"""Boxes between two blanks, where each task has one."""
+"""Number of boxes between two blanks, where each task has one box."""
 _LIVES: dict[Life, tuple[str, str]] = {
     "ended": ("has ended", ""),
     "silent": ("is silent", "bold yellow"),
@@ -49,7 +49,7 @@ _LIVES: dict[Life, tuple[str, str]] = {
 
 
 class Names(NamedTuple):
-    """Which parts of a cell's name tell the cells of a sweep apart."""
+    """The parts of a name that distinguish the cells and trials of a sweep."""
 
     dataset: bool
     budget: bool
@@ -166,7 +166,7 @@ def _life(now: SweepNow) -> Text:
 
 
 def _total(now: SweepNow) -> str:
-    """Return what all planned trials have spent, with those that run as far as is known."""
+    """Return the spend of all planned trials, including the known spend of those that run."""
     ended, acts = now.ended.values(), [trial.activity for trial in now.running]
     shown = [each for each in ended if now.kinds.get(each.row.key) != "running"]
     costs = [*(each.cost_usd for each in shown), *(act.cost_usd for act in acts)]
@@ -209,7 +209,7 @@ class _Cell(NamedTuple):
     name: str
     counts: Text
     groups: Sequence[Text]
-    """Boxes: of ten tasks each, or of a task's attempts."""
+    """Boxes in groups: of ten tasks, or of the attempts at one task."""
 
 
 def _cells(now: SweepNow, names: Names, width: int) -> list[list[Text]]:
@@ -305,7 +305,7 @@ def _trial(now: SweepNow, names: Names, trial: LiveTrial, width: int) -> list[Te
 
 
 def _money(trial: LiveTrial) -> str:
-    """Return what a trial has spent, beside its limits where it has any; empty before its first call."""
+    """Return the spend of a trial, beside its limits if it has any; empty before its first call."""
     act, limits = trial.activity, trial.limits.model_copy(update={"wall_seconds": None})
     if not act.turns:
         return ""
@@ -325,7 +325,7 @@ def _money(trial: LiveTrial) -> str:
 
 
 def _doing(now: SweepNow, trial: LiveTrial) -> str:
-    """Return what a trial does, in words, with the time since."""
+    """Return the present action of a trial in words, with the time since it began."""
     act, since = trial.activity, _since(now, trial.activity_since)
     text = one_line(act.text)
     if trial.image:

@@ -1,4 +1,4 @@
-"""A sweep as its files show it now, read again and again at little cost. Nothing is written.
+"""The present state of a sweep, read from its files again and again at little cost. Nothing is written.
 
 A record that tells how its configuration ended stays as it is, so it is read once. Only `fresh=true` replaces such a
 record: one whose trial was seen to run again is read anew, and all of them are from time to time.
@@ -29,12 +29,12 @@ LOOK_AGAIN_SECONDS = 60.0
 
 Kind = Literal["passed", "failed", "invalid", "running", "planned", "refused"]
 Life = Literal["runs", "ended", "silent", "died", "absent"]
-"""What is known of a sweep's process. runs; ended: it said so; silent: on another machine, and not heard of for a
-while; died: it is gone without having said so; absent: none is at work, and none said anything."""
+"""The state of a sweep's process, as far as it is known. runs; ended: it said so; silent: on another machine, and not
+heard of for a while; died: it is gone without having said so; absent: none is at work, and none said anything."""
 
 
 class Ended(NamedTuple):
-    """A trial that has a record: what a display needs of it."""
+    """The facts of a trial with a record that a display needs."""
 
     row: PlannedRow
     kind: Kind
@@ -58,7 +58,7 @@ class SweepNow(NamedTuple):
     moment: datetime
     life: Life
     live: LiveSweep | None
-    """What the process said last."""
+    """Last state that the process wrote to `live.json`; None if it wrote none."""
     rows: Sequence[PlannedRow]
     by_key: Mapping[str, PlannedRow]
     kinds: Mapping[str, Kind]
@@ -81,7 +81,7 @@ class SweepNow(NamedTuple):
 
 
 class WatchedSweep:
-    """Reads the files of one sweep."""
+    """A reader of the files of one sweep."""
 
     def __init__(self, folder: Path, hear: Callable[[], LiveSweep | None] = lambda: None) -> None:
         """`hear` returns what a process on another machine said last, where another way than this folder leads there.
@@ -130,7 +130,7 @@ class WatchedSweep:
         return self._ended[row.key].kind if row.key in self._ended else "planned"
 
     def _life(self) -> tuple[Life, LiveSweep | None, bool]:
-        """Return what is known of the process, what it said last, and whether another one holds `outputs/`."""
+        """Return the state of the process, its last message, and whether another one holds `outputs/`."""
         live, holder, heard = live_file.read(self._folder), self._store.holder(), self._hear()
         if holder is None and heard and (live is None or heard.written > live.written):
             return _life_elsewhere(heard), heard, False
@@ -171,7 +171,7 @@ class WatchedSweep:
 
     @staticmethod
     def _stamp(path: Path) -> tuple[int, int] | None:
-        """Return what changes whenever a file is replaced; None if there is none."""
+        """Return a value that changes whenever a file is replaced; None if there is no file."""
         try:
             found = os.stat(path)  # noqa: PTH116 - a third of the time of `Path.stat`, thousands of times a second
         except OSError:
@@ -180,7 +180,7 @@ class WatchedSweep:
 
 
 def _life_elsewhere(live: LiveSweep) -> Life:
-    """Return what is known of a process whose lock nobody sees here."""
+    """Return the state of a process on another machine, whose lock cannot be seen here."""
     if live.ended is not None:
         return "ended"
     age = (datetime.now(UTC) - live.written).total_seconds()

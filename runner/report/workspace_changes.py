@@ -1,8 +1,8 @@
-"""What an agent changed in its workspace, as far as the trial's folder tells.
+"""The changes of an agent to its workspace, as far as the trial's folder tells.
 
-A trial keeps the workspace that its agent left. What agents are given is kept by one trial of each task and is the base
-of a diff; a trial of the bound `nop`, which changes nothing, left the same. Where there is neither, the time stamps
-of the files tell which were written since the agent began; the agent can set these.
+A trial keeps the workspace that its agent left. One trial of each task also keeps the workspace that agents are given,
+which is the base of a diff. A trial of the bound `nop`, which changes nothing, will do as well. Without either, time
+stamps tell which files were written since the agent began, but the agent can set them.
 
 Names and contents are hostile. Nothing is unpacked to disk, and what is read, compared and returned is bounded.
 """
@@ -25,7 +25,7 @@ from runner.terminal.escaping import one_line
 from runner.trials.workspace import DEPENDENCY_FOLDERS
 
 UNPACKED: Final = 64 << 20
-"""Most bytes of content that are read of one archive: about 0.3 s."""
+"""Largest number of bytes that are read of one archive; they take about 0.3 s."""
 MEMBERS: Final = 20_000
 """Most members that are read of one archive."""
 TEXT_BYTES: Final = 64 << 10
@@ -58,7 +58,7 @@ class Snapshot(NamedTuple):
 
     files: Mapping[str, File]
     unread: str = ""
-    """Why some or all files are missing; empty if none is."""
+    """Reason why some or all files are missing; empty if none is."""
 
 
 class Change(NamedTuple):
@@ -67,19 +67,19 @@ class Change(NamedTuple):
     path: str
     kind: Kind
     before: int | None
-    """Size in bytes; None if it was not there, or nobody knows."""
+    """Size before, in bytes; None if the file did not exist, or if that is unknown."""
     after: int | None
     lines: tuple[str, ...] = ()
     """Lines of a unified diff, or of the whole file if there is no base."""
     note: str = ""
-    """Why there are no lines, or not all."""
+    """Reason why there are no lines, or not all of them."""
 
 
 class Changes(NamedTuple):
-    """What an agent changed."""
+    """The changes of an agent to its workspace."""
 
     basis: str
-    """What the list rests on, and what it cannot tell."""
+    """Basis of the list, and its limits, in words."""
     files: tuple[Change, ...] = ()
     left_out: int = 0
     """Changed files beyond those listed."""
@@ -88,7 +88,7 @@ class Changes(NamedTuple):
 
 
 def read_workspace(packed: Path) -> Snapshot:
-    """Return the files in an archive of a workspace. What cannot be read is said and never raised."""
+    """Return the files in an archive of a workspace. A fault of the archive is noted in `unread` and never raised."""
     found: dict[str, File] = {}
     try:
         size = packed.stat().st_size
@@ -270,5 +270,5 @@ def _kind(old: File | None, new: File | None) -> Kind:
 
 
 def _is_aside(path: str) -> bool:
-    """Tell whether a file is in a hidden or dependency folder, whose files are many and not the agent's words."""
+    """Return whether a file is in a hidden or dependency folder, whose many files the agent hardly wrote itself."""
     return any(part.startswith(".") or part in DEPENDENCY_FOLDERS for part in path.split("/"))

@@ -52,8 +52,8 @@ RUNTIME = "python"
 _QUOTED = re.compile(rb"\"((?:[^\"\\\n]|\\.)*)\"|'((?:[^'\\\n]|\\.)*)'|`((?:[^`\\]|\\.)*)`", re.DOTALL)
 _UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 _PARSING = Lock()
-"""Held while Python source is parsed: CPython 3.11 counts the depth of all threads' trees together, and fails
-(`SystemError: AST constructor recursion depth mismatch`)."""
+"""Lock that is held while Python source is parsed: CPython 3.11 counts the depth of all threads' trees together, and
+fails (`SystemError: AST constructor recursion depth mismatch`)."""
 
 
 class Finding(Record):
@@ -69,7 +69,7 @@ class Searched(Record):
     """Findings in one part, as they are cached."""
 
     content: str = ""
-    """Digest of the part's content; other content is searched anew."""
+    """Digest of the part's content. Changed content is searched anew."""
     found: dict[str, Finding | None] = {}
     """Answer -> its place; None if it is not there."""
 
@@ -80,7 +80,7 @@ class Part(NamedTuple):
     name: str
     """Name in words."""
     identity: str
-    """Digest of its recipe, which is known before it is installed."""
+    """Digest of its recipe. It is known before the part is installed."""
     root: str
     recipe: BundleRecipe | None = None
 
@@ -171,7 +171,7 @@ class Reach:
         return trial.task.model_copy(update=update)
 
     def _why(self, trial: PlannedTrial) -> str:
-        """Return where the answer of a trial lies, in words; empty if it is in no known place."""
+        """Return where the answer of a trial lies, in words; empty if no place is known."""
         answer = _answer(trial.task)
         for part in _parts(trial):
             if part.recipe and (name := _locked(part.recipe, answer)):
@@ -191,7 +191,7 @@ class Reach:
 
 
 def _concerned(trial: PlannedTrial) -> bool:
-    """Tell whether there is an answer to find. Bounds may have it: `oracle` applies it."""
+    """Return whether a trial has an answer to look for. A bound does not count: `oracle` applies the answer."""
     return trial.task.answer is not None and trial.cell.agent.uses_model and not trial.task.refused
 
 

@@ -40,7 +40,7 @@ _ESCAPES = (rb"\n", rb"\r", rb"\t")
 CHUNK = 1 << 22
 """Size of what is searched at once, in bytes."""
 MOST = 1 << 28
-"""Most that is read out of one compressed file, in bytes."""
+"""Largest number of bytes that are read out of one compressed file."""
 COPIED = 0.6
 """Share of a file's pieces, or of its literals, that makes another file a copy. Unrelated files of the shipped
 installations and tasks share up to 0.50."""
@@ -103,7 +103,7 @@ def _files(root: str, without: set[str]) -> Iterator[str]:
 
 
 def _has_source(folder: str, name: str) -> bool:
-    """Tell whether a file is bytecode whose source lies beside its folder."""
+    """Return whether a file is bytecode whose source lies beside its folder."""
     if os.path.basename(folder) != "__pycache__" or not name.endswith(".pyc"):
         return False
     return os.path.isfile(os.path.join(os.path.dirname(folder), f"{name.partition('.')[0]}.py"))

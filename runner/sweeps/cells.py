@@ -21,7 +21,7 @@ NO_MODEL = Model(name="none", backend="none")
 TAKEN = ("trials", "cache", "mlartifacts", "mlflow.db")
 """Names in `outputs` that no sweep may have."""
 LONGEST_NAME = 120
-"""Longest name of a sweep, in characters."""
+"""Longest sweep name, in characters."""
 _NAME = re.compile(rf"[A-Za-z0-9][\w.+-]{{0,{LONGEST_NAME - 1}}}")
 
 

@@ -1,7 +1,7 @@
 """The planned trials of a sweep as cells × tasks × attempts, which is how `sweep.json` holds them.
 
-A list of 100,000 trials is 35 MB of text that repeats itself. Here a cell and a task are told once, and the trials are
-made from them, keys included.
+A list of 100,000 trials is 35 MB of text that repeats itself. Here each cell and each task is listed once, and the
+trials with their keys are derived from them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class GridTask(TaskDigests):
 
 
 class GridCell(Record):
-    """A cell of a sweep, and which trials it plans. Tasks are told by their number in the grid, from 0."""
+    """A cell of a sweep and the trials that it plans. Tasks are given by their number in the grid, from 0."""
 
     agent: str
     model: str
@@ -43,9 +43,9 @@ class GridCell(Record):
     digest: str
     """Digest of what the cell's trials share (`plan.cell_digest`)."""
     tasks: tuple[tuple[int, int], ...]
-    """Tasks of the cell, as first and last of each unbroken run of numbers."""
+    """Tasks of the cell, as the first and last number of each unbroken run."""
     own_limit: tuple[int, ...] = ()
-    """Tasks whose own time limit holds although the budget's is shorter."""
+    """Tasks that keep their own time limit although the budget's is shorter."""
     memory_mb: dict[int, int] = {}
     """Task -> MiB that the agent gets in place of the task's lower limit."""
     refused: dict[int, int] = {}
@@ -61,9 +61,9 @@ class Grid(Record):
     """The planned trials of a sweep."""
 
     tasks: tuple[GridTask, ...]
-    """Every task once, in the plan's order; tasks of one name and other content are several."""
+    """All tasks, each once, in the plan's order. Tasks with the same name and other content count separately."""
     refusals: tuple[str, ...] = ()
-    """Every reason why a trial is refused once."""
+    """All reasons why trials are refused, each once."""
     cells: tuple[GridCell, ...]
 
     @model_validator(mode="after")
@@ -168,7 +168,7 @@ def _cell(trials: list[tuple[int, PlannedTrial]], refusals: dict[str, int]) -> G
 
 
 class Held(Record):
-    """Trials of a cell that were not started, for one reason."""
+    """Trials of a cell that were not started for the same reason."""
 
     reason: str
     cell: str
@@ -178,7 +178,7 @@ class Held(Record):
 
 
 def held_of(planned: Iterable[tuple[str, str]], reasons: Mapping[str, str]) -> tuple[Held, ...]:
-    """Return the trials that were not started, of the keys and cells of all trials in the plan's order."""
+    """Return the trials that were not started. `planned` has key and cell of every trial, in the plan's order."""
     if not reasons:
         return ()
     numbers: Counter[str] = Counter()
@@ -209,7 +209,7 @@ def reasons_of(planned: Iterable[tuple[str, str]], held: Iterable[Held]) -> dict
 
 
 def _folded(numbers: Iterable[int]) -> tuple[tuple[int, int], ...]:
-    """Return numbers as first and last of each unbroken run."""
+    """Return the first and last number of each unbroken run of numbers."""
     runs: list[tuple[int, int]] = []
     for number in numbers:
         if runs and number == runs[-1][1] + 1:

@@ -1,7 +1,7 @@
-"""Read and write `live.json`, in which the process of a sweep says what it does now.
+"""Read and write `live.json`, in which the process of a sweep describes its present state.
 
 It is written beside the sweep by a thread of its own, without flushing, at most once a second and at least once in
-`BEAT_SECONDS`. It has nothing that a record or a ledger needs; a disk that is full only makes it old.
+`BEAT_SECONDS`. Nothing depends on it, so a full disk only leaves it out of date.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ BEAT_SECONDS = 5.0
 
 
 def read(folder: Path) -> LiveSweep | None:
-    """Return what the sweep of this folder says; None if it says nothing, or nothing that this version can read."""
+    """Return the state of the sweep in this folder; None without a file that this version can read."""
     try:
         return parse((folder / NAME).read_bytes())
     except OSError:
@@ -37,7 +37,7 @@ def read(folder: Path) -> LiveSweep | None:
 
 
 def parse(content: bytes) -> LiveSweep | None:
-    """Return what the content of such a file says; None if this version cannot read it."""
+    """Return the state in the content of such a file; None if this version cannot read it."""
     try:
         return LiveSweep.model_validate_json(content)
     except ValidationError:
@@ -65,11 +65,11 @@ class LiveFile:
         self._write(ended=datetime.now(UTC))
 
     def follow(self, describe: Callable[[], dict[str, Any]]) -> None:
-        """Write from now on what this function returns: fields of `LiveSweep`. It is called by a thread of its own."""
+        """Write the fields of `LiveSweep` that this function returns, from now on. A thread of its own calls it."""
         self._describe = describe
 
     def finish(self, doing: str) -> None:
-        """Say that all trials have ended, and what is being done now."""
+        """Note that all trials have ended, and what is being done now."""
         told = self._describe() | {"running": (), "waiting": 0, "left": "", "doing": doing}
         self._describe = lambda: told
 

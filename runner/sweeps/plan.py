@@ -35,7 +35,7 @@ class PlannedTrial(Record):
     task: Task
     attempt: int
     configured: str = ""
-    """Digest of its cell (`cell_digest`), from which the key is made."""
+    """Digest of its cell (`cell_digest`), which is part of the key."""
     memory_mb: int | None = None
     """MiB that the rollout's sandbox may use; None for no limit."""
     memory_raised: bool = False
@@ -43,7 +43,7 @@ class PlannedTrial(Record):
 
     @property
     def name(self) -> str:
-        """Name for people, made of agent, model, task and attempt."""
+        """Readable name, made of agent, model, task and attempt."""
         attempt = f" #{self.attempt}" if self.cell.attempts > 1 else ""
         return f"{self.cell.agent.name} · {self.cell.model.name} · {self.task.name}{attempt}"
 
@@ -120,7 +120,7 @@ class Plan(Record):
 
     @property
     def refused(self) -> tuple[Task, ...]:
-        """Tasks that cannot run here, each once per reason, since some are refused only to certain agents."""
+        """Tasks that cannot run here, each once per reason. Some are refused to certain agents only."""
         refused = (trial.task for trial, _ in counted(self.trials) if trial.task.refused)
         return tuple({(task.dataset, task.name, task.refused): task for task in refused}.values())
 
@@ -140,7 +140,7 @@ class Plan(Record):
 
 
 def counted(trials: Iterable[PlannedTrial]) -> list[tuple[PlannedTrial, int]]:
-    """Return one trial of each cell at each task, in their order, and how many of these trials are such attempts."""
+    """Return one trial of each cell at each task, in their order, and how many of `trials` are such attempts."""
     first: dict[tuple[int, int], PlannedTrial] = {}
     counts: Counter[tuple[int, int]] = Counter()
     for trial in trials:
@@ -181,7 +181,7 @@ def make_plan(
 def plan_trial(cell: Cell, task: Task, attempt: int, configured: str, limit: int | None) -> PlannedTrial:
     """Plan one trial. `configured` is the cell's digest, `limit` the MiB that its task allows.
 
-    Only the rollout gets memory that the agent needs beyond this limit: all work is judged under the task's limit.
+    Memory that the agent needs beyond this limit is given to the rollout alone. The verdict keeps the task's limit.
     """
     return _attempts(cell, task, [attempt], configured, limit)[0]
 
@@ -189,7 +189,7 @@ def plan_trial(cell: Cell, task: Task, attempt: int, configured: str, limit: int
 def _attempts(
     cell: Cell, task: Task, numbers: Sequence[int], configured: str, limit: int | None
 ) -> list[PlannedTrial]:
-    """Plan attempts of a cell at a task; what they share is made once."""
+    """Plan the attempts of a cell at a task. Values that they share are computed once."""
     need = cell.agent.memory_mb
     raised = need if need is not None and limit is not None and need > limit else None
     own_limit = _keeps_its_limit(cell, task)
@@ -238,8 +238,8 @@ def identity(configured: Configured) -> str:
     """Return the digest of a configured object: its class, its fields, and the *content* of every file it names.
 
     The path itself is left out: the same lock file or policy elsewhere is the same identity. A class of ours that has
-    moved keeps its identity by its own `key_name`, the full name that it had before. A user's class has none: a copy of
-    ours that was changed would pass for the original, whose finished trials it would then be given.
+    moved keeps its identity by its own `key_name`, the full name that it had before. A user's class has no such name:
+    otherwise a changed copy of our class would pass for the original and be given its finished trials.
     """
     kind = type(configured)
     name = f"{kind.__module__}.{kind.__qualname__}"

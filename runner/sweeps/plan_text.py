@@ -1,4 +1,4 @@
-"""Print a plan for people: its price, cells and tiers, what is missing, and on request every trial."""
+"""Print a plan: its price, cells and tiers, what is missing, and on request every trial."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _missing_keys(planned: Counted) -> Iterator[str]:
 
 
 def _expected(todo: Counted) -> Iterator[str]:
-    """Yield a line for each cell whose agent knows what a long trial takes, if its model has prices."""
+    """Yield the expected cost of a long trial of each cell whose agent knows its usage and whose model has prices."""
     cells = {trial.cell.name: trial.cell for trial, _ in todo}
     for name, cell in cells.items():
         prices = cell.model.prices
@@ -140,7 +140,7 @@ def _tiers(planned: Counted, scoring: Scoring) -> Iterator[str]:
 
 
 def _takes(todo: Counted, settings: Settings, took: Sequence[float]) -> Iterator[str]:
-    """Yield the time and the disk that the limits allow, and the time that finished trials suggest."""
+    """Yield lines on the time and disk space that the limits allow, and on the time that finished trials suggest."""
     if not todo:
         return
     workers, trials = settings.executor.at_once, sum(number for _, number in todo)

@@ -136,7 +136,7 @@ def _ask(routes: Sequence[Route], gateway: Gateway, folder: Path) -> list[Probe]
 
 
 def _complaint(route: Route, failed: Probe, answered: Sequence[Route]) -> str:
-    """Return the fault of a model, in its provider's words, and what to do about it."""
+    """Return the reason why a model did not answer, in its provider's words, and what to do about it."""
     words = one_line(" ".join(failed.error.message.split()))[:WORDS].rstrip(".") if failed.error else ""
     return f"model {route.name} did not answer a smallest call ({failed.status_code}): {words}. " + _advice(
         route, failed, answered

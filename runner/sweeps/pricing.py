@@ -1,7 +1,7 @@
 """Dated snapshots of provider prices (`conf/pricing/`), which turn tokens into USD.
 
 A run is priced by one snapshot, whose rates are merged into its models and frozen with them. The papers
-price in CNY at a fixed rate (AgentMeter section 4.1: 1 USD = 6.77 CNY on 2026-06-04), so a snapshot may do so too.
+price in CNY at a fixed rate (AgentMeter section 4.1: 1 USD = 6.77 CNY on 2026-06-04), so a snapshot may use CNY too.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Entry(Rates):
 
     tiers: tuple[PriceTier, ...] = ()
     source: str = ""
-    """Source of these rates, if it differs from the snapshot's."""
+    """Source of these rates, where it is not the snapshot's."""
     note: str = ""
 
 
@@ -47,13 +47,13 @@ class Pricing(Record):
 
     name: str
     date: str = Field(pattern=r"^\d{4}-\d\d-\d\d$")
-    """Day on which the prices held."""
+    """Day on which the prices were valid."""
     source: str
     currency: Literal["USD", "CNY"] = "USD"
     cny_per_usd: float | None = Field(default=None, gt=0, validate_default=True)
     """Exchange rate on that date, in CNY per USD; None if the prices are in USD."""
     allow_unknown: bool = False
-    """Whether models without a price may run; their cost is missing then, and never 0."""
+    """Whether models without a price may run. Their cost is then missing, never 0."""
     prices: dict[str, Entry] = {}
     """litellm's model id -> rates."""
     absent: tuple[str, ...] = ()

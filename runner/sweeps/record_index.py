@@ -1,10 +1,10 @@
-"""Remember what records say, so that a sweep of finished trials resumes without reading them all.
+"""An index of records, with which a sweep of finished trials resumes without reading them all.
 
     outputs/.index/<kk>               a line for each record whose key begins with these two digits
 
-A line holds what planning needs of one record, and the size, times and inode that its file had then. It counts only
-while the file still has them: a record that was removed, changed, replaced or copied from elsewhere is read again. The
-index is a cache. It may be deleted at any time, and lines that make no sense are passed over.
+A line holds the facts of one record that planning needs, and the size, times and inode that its file then had. The line
+is valid only while the file still has them: a record that was removed, changed, replaced or copied from elsewhere is
+read again. The index is a cache. It may be deleted at any time, and lines that make no sense are passed over.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ FOLDER = ".index"
 
 
 class Ended(NamedTuple):
-    """Facts about a trial with a record that planning and resuming need."""
+    """The facts of a trial's record that planning and resuming need."""
 
     finished: bool
     """Whether the trial need not run again (`Status.finished`)."""
     judged: bool
     wall_seconds: float
     finished_at: str
-    """Time of its end, in ISO format."""
+    """Time at which the trial ended, in ISO format."""
 
     @classmethod
     def of(cls, record: TrialRecord) -> Ended:
-        """Return what a record says."""
+        """Return these facts of a record."""
         return cls(record.status.finished, record.judged, record.wall_seconds, record.finished_at.isoformat())
 
 
 class FileState(NamedTuple):
-    """Properties that tell one state of a file from another without reading it."""
+    """Properties that distinguish two states of a file without reading it."""
 
     size: int
     modified: int
-    """Nanoseconds; like `changed`, which no program can set back."""
-    changed: int
+    """Time of the last change to the content, in nanoseconds.""" changed: int """Time of the last change to the file or
+    its metadata, in nanoseconds. No program can set it back."""
     inode: int
 
     @classmethod
@@ -75,13 +75,15 @@ class RecordIndex:
         self._unwritten: dict[str, list[str]] = {}
 
     def find(self, key: str, state: FileState) -> Ended | None:
-        """Return what the record of this key says; None if its file had another state when it was read last."""
+        """Return the facts of a record; None if its file is unknown or no longer in the state in which it was read."""
         with self._lock:
             line = self._part(key[:2]).get(key)
         return Ended(*line[_ENDED:]) if line and line[_STATE:_ENDED] == [*state] else None
 
     def add(self, record: TrialRecord, state: FileState) -> Ended:
-        """Remember what a record says whose file had this state before it was read, or after it was written."""
+        """Add the facts of a record. `state` is that of its file just before it was read, or just after it was
+        written.
+        """
         ended = Ended.of(record)
         line: Line = [_version(), record.key, *state, *ended]
         with self._lock:
@@ -90,7 +92,7 @@ class RecordIndex:
         return ended
 
     def save(self) -> None:
-        """Append what is new. A disk that is full or cannot be written costs the time to read those records again."""
+        """Append new lines. If the disk is full or read-only, the only loss is the time to read those records again."""
         with self._lock:
             unwritten, self._unwritten = self._unwritten, {}
         if not unwritten:  # also of a dry run, which leaves no folder behind
@@ -131,7 +133,7 @@ def _parsed(lines: list[bytes]) -> Iterable[Any]:
 
 
 def _sound(lines: list[bytes]) -> Iterator[Any]:
-    """Yield the lines that are JSON: one that was cut off by a crash is not."""
+    """Yield the lines that are valid JSON. A line that a crash cut off is not."""
     for line in lines:
         with suppress(ValueError, RecursionError):
             yield json.loads(line)
@@ -139,5 +141,5 @@ def _sound(lines: list[bytes]) -> Iterator[Any]:
 
 @cache
 def _version() -> str:
-    """Return the digest of the code that reads records: under another one, they may say something else."""
+    """Return the digest of the code that reads records, because other code may read them differently."""
     return code_digest(Path(records.__file__).parent.glob("*.py"))[:12]

@@ -45,13 +45,13 @@ from runner.sweeps.cache import CachedFile, cached
 from runner.sweeps.record_index import Ended, FileState, RecordIndex
 
 LOOKING_SECONDS = 0.05
-"""Far longer than `Store.holder` holds a lock."""
+"""Pause before the second try at the lock: far longer than `Store.holder` holds it."""
 _ASIDE = ("earlier", "superseded")
 """Names of the folders that hold tries which were moved aside."""
 
 
 class Store:
-    """Reads and writes trial folders below `outputs`."""
+    """The trial folders below `outputs`, to read and to write."""
 
     def __init__(self, outputs: Path) -> None:
         self.outputs = outputs
@@ -96,9 +96,9 @@ class Store:
             stack.enter_context(exclusive(path, wait=False))
 
     def holder(self) -> str | None:
-        """Return who holds `outputs/`, as `process 12`; None if nobody does.
+        """Return the holder of `outputs/`, such as `process 12`; None if nobody holds it.
 
-        To learn it, a free lock is held for some microseconds.
+        To find out, a free lock is held for a few microseconds.
         """
         path = self.outputs / ".lock"
         try:
@@ -115,7 +115,7 @@ class Store:
             self._is_closed = True
 
     def when_lost(self, stop: Callable[[], None]) -> None:
-        """Have `stop` called if another runner takes over. The kernel's lock on a folder cannot be taken over."""
+        """Arrange for `stop` to be called if another runner takes over. The lock on a folder cannot be taken over."""
 
     def refresh(self, sweep: Path, *, workspaces: bool = False) -> None:
         """Take what other machines have written, for commands that only read. A folder has no other machines."""
@@ -150,7 +150,7 @@ class Store:
         return self.outputs / "trials" / key[:2] / key
 
     def load(self, keys: Sequence[str]) -> dict[str, TrialRecord]:
-        """Return the records that exist among `keys`. Raises `OutputsError` as `read` does."""
+        """Return the existing records of `keys`. Raises `OutputsError` as `read` does."""
         records = {}
         for key in keys:
             record = self.read(key)
@@ -202,7 +202,7 @@ class Store:
         return found
 
     def ended(self, keys: Iterable[str]) -> dict[str, Ended]:
-        """Return what is known of those of `keys` whose trial has a record. Raises `OutputsError` as `read` does.
+        """Return the facts about those of `keys` whose trial has a record. Raises `OutputsError` as `read` does.
 
         A record is read only if its file is not as it was when the index was written.
         """
@@ -229,7 +229,7 @@ class Store:
             raise _unreadable(path, error) from error
 
     def finished(self, keys: Iterable[str]) -> Collection[str]:
-        """Return those of `keys` whose trial ended by its configuration's own doing. Raises as `ended` does."""
+        """Return those of `keys` whose trial is finished (`Status.finished`). Raises as `ended` does."""
         return {key for key, ended in self.ended(keys).items() if ended.finished}
 
     def begin(self, key: str) -> tuple[Path, tuple[Retry, ...]]:
@@ -300,8 +300,8 @@ def recorded_cost(call: ModelCall) -> float | None:
 def ledger_spend(ledger: Path, cost_of: Callable[[ModelCall], float | None] = recorded_cost) -> Spend:
     """Return the spend in one ledger file as its session counted it. Answers that broke off count up to that point.
 
-    A last line cut off by a crash is left out. The call under way then is one `lost`, and so is each unreadable line.
-    `cost_of` may price the calls otherwise.
+    A last line cut off by a crash is left out. The call that was then under way counts as `lost`, and so does each
+    unreadable line. `cost_of` may price the calls otherwise.
     """
     total, sent = Spend(), ledger.with_suffix(SENT)
     under_way = set(sent.read_text().split()) if sent.exists() else set()

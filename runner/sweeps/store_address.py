@@ -32,7 +32,7 @@ class StoreSettings(Record):
 
 
 def is_address(outputs: Any) -> TypeGuard[str]:
-    """Tell whether `outputs` is an address, not a folder."""
+    """Return whether `outputs` is an address and not a folder."""
     return isinstance(outputs, str) and "://" in outputs
 
 

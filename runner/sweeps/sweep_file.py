@@ -56,7 +56,7 @@ class SweepFile(Record):
     created: datetime
     """Time at which the plan was last written."""
     listed: tuple[PlannedRow, ...] = Field(default=(), alias="planned")
-    """Every planned trial, in a file of version 1. Empty for an import, whose table holds its plan."""
+    """All planned trials, in a file of version 1. Empty for an import, whose table holds its plan."""
     grid: Grid | None = None
     """The planned trials as cells, tasks and attempts, in a file of version 2."""
     scoring: Scoring

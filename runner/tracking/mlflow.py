@@ -54,9 +54,10 @@ _BRIEF = {
 """Environment variables against mlflow's defaults, which retry a dead server for four minutes, log every step, and
 print two links for each run on a server."""
 _UPLOADS = 8
-"""Files that are sent at once."""
+"""Number of files that are sent at once."""
 _UI = {**_OFFLINE, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
-"""Environment variables of the UI. Without the last, it starts half as fast, for a service that we never use."""
+"""Environment variables of the UI. Without the last one, it takes twice as long to start, for a service that we never
+use."""
 _ARTIFACTS = "mlartifacts"
 """Folder in `outputs` with the files of all runs."""
 _VIEW = {

@@ -1,4 +1,4 @@
-"""The right to write to a store, which one command at a time has: two at once would each write what neither finds."""
+"""The right to write to a store, which only one command has at a time: two at once would each write the same runs."""
 
 from __future__ import annotations
 

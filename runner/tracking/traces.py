@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from runner.report.trial_traces import TracedTrial
 
 AT_ONCE = 20
-"""Traces whose spans are written in one transaction."""
+"""Number of traces whose spans are written in one transaction."""
 DECIMALS = 9
 """Decimals of a call's USD; a token may cost less than a millionth."""
 PAGE = 100
-"""Traces that one request finds or deletes."""
+"""Number of traces that one request finds or deletes."""
 SILENCE_SECONDS = 10.0
 """Longest time without a line of progress."""
 _SWEEP, _DIGEST = "assay.sweep", "assay.digest"

@@ -48,15 +48,15 @@ for _ in range(600):
 
 
 OF_THE_REQUEST = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, 422})
-"""Statuses with which a provider refuses the request itself."""
+"""HTTP statuses with which a provider refuses the request itself."""
 _LENGTH = re.compile(
     r"context.{0,20}(?:length|window|limit)|too (?:long|many tokens)|maximum.{0,30}tokens", re.IGNORECASE
 )
-"""Words with which providers refuse a request for its length, where they have no code for that."""
+"""Words in the refusal of a request that is too long, for providers without a code for that."""
 
 
 Ended = Literal["exited", "deadline", "disk", "files", "cancelled", "lost"]
-"""Type of a rollout's ending, as in `ExecResult`."""
+"""Ending of a rollout, as in `ExecResult`."""
 
 
 class Clock:
@@ -69,11 +69,11 @@ class Clock:
         self._seconds, self._waited, self._cancelled = seconds, waited, cancelled
         self._began = time.monotonic()
         self.ended: Ended = "exited"
-        """Cause that has stopped the rollout; `exited` if nothing has."""
+        """Cause that has stopped the rollout; `exited` if it has not been stopped."""
 
     @property
     def seconds(self) -> float:
-        """Seconds since the rollout began."""
+        """Seconds since the beginning of the rollout."""
         return time.monotonic() - self._began
 
     @property

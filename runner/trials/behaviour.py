@@ -41,11 +41,11 @@ class TerminalUse(NamedTuple):
     """An agent's use of its terminal."""
 
     phases: tuple[str, ...]
-    """Phase of each tool call, in their order."""
+    """Phases of the tool calls, in the calls' order."""
     programs: tuple[str, ...]
-    """Programs that the calls of kind `execute` run, in their order."""
+    """Programs that the calls of kind `execute` run, in the order of the calls."""
     cut: bool
-    """Whether some text was too long to be read in full, so that programs may be missing."""
+    """Whether a text was cut because it was too long, so that programs may be missing."""
 
 
 def terminal_use(calls: Sequence[ToolCall], kinds: Sequence[str]) -> TerminalUse:
@@ -102,9 +102,9 @@ class FileReads(NamedTuple):
     """File reads of a trial."""
 
     reads: int
-    """Calls of kind `read`, and calls of a terminal that only print files."""
+    """Number of calls of kind `read`, and of terminal calls that only print files."""
     repeated: int
-    """Reads among them of what an earlier one read: the same tool with the same arguments."""
+    """Number of these reads that repeat an earlier one: the same tool with the same arguments."""
 
 
 def file_reads(calls: Sequence[ToolCall], kinds: Sequence[str]) -> FileReads:

@@ -1,4 +1,4 @@
-"""Hold back the trials of a model whose provider refuses one trial after the other."""
+"""Hold back the trials of a model whose provider refuses one trial after another."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Watcher(Protocol):
         """Note that the trial of this key enters a phase, named as in `PhaseSeconds`."""
 
     def acting(self, key: str, activity: Activity) -> None:
-        """Note what the agent of the trial of this key does now."""
+        """Note the present action of the agent in the trial of this key."""
 
     def making(self, key: str, how: str, image: str) -> AbstractContextManager[None]:
         """Return the context in which an image of the trial is obtained. See `protocols.ImageProgress` for `how`."""

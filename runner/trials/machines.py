@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def sandbox_spec(run: TrialRun) -> SandboxSpec:
-    """Return the machine of the agent, as it is to be started."""
+    """Return the specification of the agent's machine."""
     trial, task, agent = run.trial, run.trial.task, run.trial.cell.agent
     return SandboxSpec(
         name=task.name,

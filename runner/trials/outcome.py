@@ -1,4 +1,4 @@
-"""Decide how a rollout ended, from what was observed outside of it. Pure."""
+"""Decide how a rollout ended, from observations made outside of it, by pure functions."""
 
 from __future__ import annotations
 

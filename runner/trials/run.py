@@ -66,7 +66,7 @@ LASTING = frozenset(
         REFUSED,
     }
 )
-"""Failures of our side that a repetition cannot mend, or (a judge's) only by paying for the rollout again."""
+"""Failures of our side that a repetition cannot mend, or, for a judge's, only at the price of another rollout."""
 COLLECT_SECONDS = 60.0
 """Time limit for each of a task's own commands that collect what is to be judged."""
 BACK_OFF_SECONDS = (2.0, 8.0)
@@ -290,7 +290,9 @@ def _open_egress(run: TrialRun, session: Session | None) -> Egress | None:
 def _guarded(
     command: ExecSpec, trial: PlannedTrial, session: Session | None, egress: Egress | None
 ) -> ExecSpec:
-    """Return the command under the supervisor. Without a model, a bundle and a proxy it needs none, and no runtime."""
+    """Return the command under the supervisor. Without model, bundle and proxy, it needs neither supervisor nor
+    runtime.
+    """
     if session is None and trial.cell.agent.bundle is None and egress is None:
         return command
     guarded = supervised(command, gateway=session is not None, gently=session is None or not session.limited)
@@ -298,7 +300,7 @@ def _guarded(
 
 
 def _keep_given(run: TrialRun, sandbox: Sandbox) -> None:
-    """Keep the workspace as the agent is given it, if this trial does so for all of its task."""
+    """Keep the workspace as the agent is given it, if this is the trial that keeps it for its task."""
     trial, state = run.trial, run.state
     image = state.image.id if state.image else ""
     if sandbox.workdir == "/" or not run.context.given.is_kept_by(
@@ -312,7 +314,7 @@ def _keep_given(run: TrialRun, sandbox: Sandbox) -> None:
 
 
 def _collect(trial: PlannedTrial, submission: Submission, result: ExecResult, state: TrialState) -> None:
-    """Take what is needed out of the agent's sandbox. End its processes as soon as what they hold has been read."""
+    """Copy what is needed out of the agent's sandbox. End its processes as soon as what they hold has been read."""
     sandbox, verifier = submission.sandbox, trial.cell.dataset.verifier
     _count(sandbox, state)
     try:
@@ -340,7 +342,7 @@ def _collect(trial: PlannedTrial, submission: Submission, result: ExecResult, st
 
 
 def _count(sandbox: Sandbox, state: TrialState) -> None:
-    """Note what the kernel has counted for the sandbox, and whether services have failed."""
+    """Record the kernel's counts for the sandbox, and whether services have failed."""
     counted = sandbox.counted()
     if state.egress:
         state.egress.unrouted(counted.unrouted)

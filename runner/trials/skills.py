@@ -40,7 +40,8 @@ COPY = 'own=$1; shift; mkdir -p "$own" && for folder in "$@"; do cp -RP "$folder
 def settle_skills(
     task: Task, places: Sequence[str], sandbox: Sandbox, *, uses_model: bool
 ) -> tuple[str, ...] | None:
-    """Show the agent the image's skills, or remove them, as the task says. Return the names of those that are there.
+    """Show the agent the image's skills, or remove them, as the task says. Return the names of the skills that the
+    agent finds.
 
     `places` are the folders that the agent reads; missing skills are copied into the first. None stands for a task
     without skills. Agents without a model get the image as it is. Raises `TaskError` if this cannot be done.

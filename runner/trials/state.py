@@ -1,4 +1,4 @@
-"""The state of a trial while it runs, and the record that remains of it however it ends."""
+"""The state of a trial while it runs, and its record once it has ended, in whatever way."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ RUNTIME = "python"
 
 @dataclass
 class TrialState:
-    """Everything that is known about a try so far. Each phase adds to it, so a failing phase loses nothing."""
+    """The knowledge about a try so far. Each phase adds to it, so a failing phase loses nothing."""
 
     folder: Path
     """Host folder of the trial."""
@@ -63,7 +63,7 @@ class TrialState:
     result: ExecResult | None = None
     session: Session | None = None
     reporting: Reporting | None = None
-    """Teller of what the agent does; None without a model."""
+    """Reporter of what the agent does; None without a model."""
     egress: Egress | None = None
     services: Services | None = None
     """The task's further containers; None if it has none, or before they run."""
@@ -165,7 +165,8 @@ def make_record(
 
 
 def _outcome(trial: PlannedTrial, state: TrialState) -> tuple[Status, ErrorInfo | None]:
-    """Return status and error. In order: the user's stop, a failure of ours, the rollout's ending, what it left.
+    """Return status and error. The first of these that applies decides: the user's stop, a failure of ours, the
+    rollout's ending, what it left.
 
     An agent that ended well and left something on which no test can run is in error. Where tests ran, its trial was
     completed.

@@ -30,7 +30,7 @@ SETUP = "setup.sh"
 SETUP_SECONDS = 600.0
 """Time limit of a step's own preparation."""
 ABSENT = float("-inf")
-"""Value of a key that the tests did not write, for `min_reward`."""
+"""Value that `min_reward` is compared with if the tests did not write the key."""
 
 
 def of_step(run: TrialRun, step: Step, used: float = 0.0) -> TrialRun:

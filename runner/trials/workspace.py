@@ -1,4 +1,4 @@
-"""Measures of what a rollout left in its working directory, and who keeps what it was given there."""
+"""Measures of the working directory that a rollout left, and the choice of trials that keep the one they were given."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from runner.errors import ConfigError
 RESOURCE = "docker"
 """Custom resource of Ray by which a node says how many trials it takes at a time."""
 LISTEN_SECONDS = 10.0
-"""Longest wait for a cluster's port."""
+"""Longest wait for a cluster's port to answer."""
 GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
 """Beginning of a connection of HTTP/2, which Ray's servers speak: the preface and an empty frame of settings."""
 FRAME_BYTES, SETTINGS = 9, 4
@@ -38,7 +38,8 @@ _START = (
 def connected(address: str | None, workers: int) -> Iterator[None]:
     """Connect this process to a cluster; without an address, to a local one that ends with the sweep.
 
-    `workers` is what this machine offers to a local one. Raises `ConfigError` if there is no cluster.
+    `workers` is the number of trials that this machine offers to a local one. Raises `ConfigError` if there is no
+    cluster.
     """
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
@@ -137,7 +138,7 @@ def _check_address(address: str) -> None:
 
 
 def _speaks_http2(connection: socket.socket) -> bool:
-    """Return whether a server begins as those of HTTP/2 do. Without TLS only. Raises `OSError`."""
+    """Return whether a server speaks HTTP/2 without TLS, judged by its first bytes. Raises `OSError`."""
     connection.sendall(GREETING)
     head = connection.recv(FRAME_BYTES, socket.MSG_WAITALL)
     return len(head) == FRAME_BYTES and head[3] == SETTINGS

@@ -49,7 +49,7 @@ INLINE_BYTES = 64 * 2**10
 
 
 class NodeCrew:
-    """See `crew.Crew` for what it is to the driver. Its methods are called by the driver alone."""
+    """The actor behind a driver's `crew.Crew`. Only the driver calls its methods."""
 
     def __init__(self) -> None:
         self._line = Line()
@@ -72,11 +72,11 @@ class NodeCrew:
         return time.time()
 
     async def check(self, kit: Kit, secrets: Secrets) -> str:
-        """Return what is wrong with this node, in a sentence; empty if nothing is. Nothing is paid for before."""
+        """Return the fault of this node as a sentence; empty if there is none. Called before anything is paid for."""
         return await asyncio.to_thread(self._check, kit, secrets)
 
     async def prepare(self) -> str:
-        """Install what the trials need. Return what is wrong with this node, as `check` does."""
+        """Install what the trials need. Return the fault of this node, as `check` does."""
         return await asyncio.to_thread(self._prepare)
 
     async def search(self, addresses: Sequence[Address], cache: dict[str, bytes]) -> dict[str, bytes]:
@@ -86,7 +86,7 @@ class NodeCrew:
     async def run(self, address: Address, retries: tuple[Retry, ...]) -> Ended:
         """Run a trial to its end. The desk has begun its first try, before which there were `retries`.
 
-        What is sent by the line meanwhile are the trial's calls, its phases and its spoiled tries.
+        Meanwhile the line carries the trial's calls, phases and spoiled tries to the desk.
         """
         self._store.begun(address.key, retries)
         work = self._pool.submit(self._run, address)
@@ -230,7 +230,7 @@ class Trials:
         self._tasks: dict[str, dict[str, Task]] = {}
 
     def find(self, address: Address) -> PlannedTrial:
-        """Return the trial of an address. Raises `ConfigError` if this node has it not, or another in its place."""
+        """Return the trial of an address. Raises `ConfigError` if this node has no such trial, or another one there."""
         trial = self.planned(address.cell, address.task, address.attempt)
         if trial.key != address.key:
             raise ConfigError(
@@ -266,7 +266,7 @@ def _check_room(folder: Path) -> None:
 
 
 def _parcel(packed: bytes) -> Any:
-    """Return what travels to the desk in place of these bytes: large ones by Ray's object store."""
+    """Return the bytes as they travel to the desk: large ones as a reference into Ray's object store."""
     if len(packed) < INLINE_BYTES:
         return packed
     import ray  # noqa: PLC0415 - an extra, which only this executor needs

@@ -31,7 +31,7 @@ class RayExecutor(CrewSettings):
     address: str | None = None
     """Address of the cluster, HOST:PORT; None starts Ray on this machine for the time of the sweep."""
     nodes: int | None = Field(default=None, ge=1)
-    """Most nodes to use; None for all that offer to take trials, also those that join later."""
+    """Largest number of nodes to use; None for all that take trials, later ones included."""
 
     def run(self, desk: Desk, cancel: Event) -> Generator[TrialRecord]:
         """See `protocols.Executor`."""

@@ -1,4 +1,4 @@
-"""What a crew on another node has of the desk: its account, its store and its display, by way of a `Line`."""
+"""The desk as a crew on another node sees it: its account, its store and its display, through a `Line`."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class FarStore:
     """The part of `Store` that trials use. A trial's folder is on this node until its record is written."""
 
     def __init__(self, line: Line, folder: Path, parcel: Callable[[bytes], Any]) -> None:
-        """`parcel` makes of bytes what travels to the desk."""
+        """`parcel` turns bytes into the form in which they travel to the desk."""
         self._line, self._folder, self._parcel = line, folder, parcel
         self._begun: dict[str, tuple[Retry, ...]] = {}
         self._packed: dict[str, Any] = {}
@@ -88,7 +88,7 @@ class FarStore:
 
     @contextmanager
     def cached(self, name: str, check: Callable[[], None]) -> Iterator[FarFile]:
-        """See `TrialStore`. The desk's cache, not this copy: whoever waits for a file may be on another node."""
+        """See `TrialStore`. Uses the desk's cache and not this copy, because other nodes may wait for the same file."""
         claim = self._line.ask("claim", name)
         try:
             yield FarFile(name, self._awaited(claim, check), partial(self._asked, "keep", name))

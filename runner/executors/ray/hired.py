@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 BESIDE_TRIALS = 16
-"""Calls to a crew that may be under way beside its trials."""
+"""Number of calls to a crew that may be under way beside its trials."""
 BRIEF_SECONDS = 1.0
 """Duration of a trial below which the next ones are handed ahead."""
 CLOCK_SECONDS = 60.0
 """Largest difference between the clocks of a node and of this machine: records have times of both."""
 CANNOT_START = "error raised in its creation task"
-"""Words of Ray about an actor whose process cannot import its class."""
+"""Ray's words for an actor whose process cannot import its class."""
 START_SECONDS = 120.0
 """Longest time for the process of a crew to start: it imports for seconds on a busy node."""
 
 
 class HiredCrew:
-    """See `crew.Crew`. But for `start`, it is used in the team's event loop alone."""
+    """See `crew.Crew`. Everything but `start` is called only in the team's event loop."""
 
     def __init__(self, node: str, host: str, width: int, desk: Desk, kind: type[NodeCrew] = NodeCrew) -> None:
         """`node` is Ray's identifier of the node, `host` its name for people, and `kind` the class of the actor."""
@@ -49,7 +49,7 @@ class HiredCrew:
         self._is_brief = False
         """Whether the crew's last trial was so short that the way to the desk and back counts."""
         self.unfit = ""
-        """Why no crew can start on the node; empty if one can, as far as is known."""
+        """Reason why no crew can start on the node; empty if none is known."""
         self.is_sound = False
         """Whether the crew's node can run trials."""
         self.ready = False
@@ -88,7 +88,7 @@ class HiredCrew:
         return future
 
     async def check(self, kit: Kit, secrets: Secrets) -> str:
-        """Return what is wrong with the node, in a sentence; empty if nothing is, or if the crew is lost."""
+        """Return the fault of the node as a sentence; empty if there is none, or if the crew is lost."""
         before = time.time()
         there = await self._called(self._actor.clock.remote(), before)
         ahead = max(there - time.time(), 0.0) or min(there - before, 0.0)
@@ -196,7 +196,7 @@ class HiredCrew:
         self._actor.answer.remote(answers)
 
     async def _called(self, reference: Any, otherwise: T) -> Any | T:
-        """Return the result of a call; `otherwise` if the crew is lost, which `serve` finds out too.
+        """Return the result of a call, or `otherwise` if the crew is lost; `serve` notices the loss by itself.
 
         Raises `RayTaskError` for a bug.
         """

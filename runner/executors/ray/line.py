@@ -13,7 +13,8 @@ from runner.errors import GatewayError, OutputsError
 from runner.executors.ray.messages import Answer, Message
 
 LONGEST_POLL_SECONDS = 1.0
-"""Longest time for which the driver is kept waiting when there is no message. A crew is heard of at least so often."""
+"""Longest time for which the driver is kept waiting when there is no message. So the driver hears from a crew at least
+this often."""
 
 
 class Line:
@@ -56,7 +57,7 @@ class Line:
         return answer
 
     def answer(self, answers: Iterable[Answer]) -> None:
-        """Give out what the desk has answered."""
+        """Hand the desk's answers to those who asked."""
         for number, value, failure in answers:
             with self._lock:
                 asked = self._asked.pop(number, None)
@@ -74,7 +75,9 @@ class Line:
             answer.set_exception(GatewayError(why))
 
     async def messages(self) -> list[Message]:
-        """Return what is to be sent, after waiting for it for `LONGEST_POLL_SECONDS`. Always of the same loop."""
+        """Return the messages to send, waiting up to `LONGEST_POLL_SECONDS` for one. Must be called in one event
+        loop.
+        """
         if self._loop is None:
             self._arrival, self._loop = asyncio.Event(), asyncio.get_running_loop()
         self.heard = time.monotonic()

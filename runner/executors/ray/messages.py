@@ -1,4 +1,4 @@
-"""What the driver and the crews on other nodes send each other. Everything here is pickled by Ray."""
+"""Messages between the driver and the crews on other nodes. Everything here is pickled by Ray."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Answer(NamedTuple):
     number: int
     value: Any
     failure: str = ""
-    """What is wrong with `outputs/`, where the desk cannot do what was asked; empty otherwise."""
+    """Fault of `outputs/` that keeps the desk from doing what was asked; empty if there is none."""
 
 
 class Address(NamedTuple):
@@ -47,9 +47,9 @@ class Ended(NamedTuple):
     after: int = -1
     """Number of the crew's last message before the end, which the desk takes before the record."""
     refused: str = ""
-    """Why the crew did not start it."""
+    """Reason why the crew did not start it."""
     broken: str = ""
-    """Why the crew could not go on with it, nor with others."""
+    """Reason why the crew could go on neither with it nor with other trials."""
     failure: str = ""
     """What is wrong with `outputs/`."""
     unstarted: bool = False
@@ -66,7 +66,7 @@ class Secrets(dict[str, str]):
 
 
 class Kit(Record):
-    """What a crew needs to compose the sweep's configuration."""
+    """Everything that a crew needs to compose the sweep's configuration."""
 
     version: str
     """Version of Assay."""

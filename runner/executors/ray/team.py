@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from runner.records import TrialRecord
 
 LOOK_SECONDS = 0.5
-"""Interval of looking for new nodes."""
+"""Interval between two looks for new nodes."""
 NODES_SECONDS = 60.0
 """Longest time without any node that takes trials: one may still be joining."""
 LOSSES = 3
-"""Number of crews in a row that a node may lose before one of its trials ends. Then it gets no more."""
+"""Number of crews in a row that a node may lose without ending a trial. Then it gets no more crews."""
 STOP_SECONDS = 30.0
 """Longest wait for trials that were stopped, and for crews to clean up."""
 
@@ -71,7 +71,7 @@ class RayTeam:
     # --- for `run_trials` ---
 
     def crews(self) -> Sequence[Crew]:
-        """See `crew.Team`. There are none before it is known that models answer, and where answers lie."""
+        """See `crew.Team`. Returns no crew before models have answered and answers in reach are known."""
         if self._hiring.done() and (failure := self._hiring.exception()):
             raise EngineError(f"The Ray cluster is gone ({failure}); the same command resumes.")
         if not self._asked:
@@ -172,7 +172,7 @@ class RayTeam:
         self._searched = True
 
     def _retire(self, node: str, why: str) -> None:
-        """Give a node no more trials, and say why."""
+        """Stop giving a node trials, and say why."""
         if node not in self._retired:
             self._retired[node] = why
             self._desk.display.note(why)
@@ -188,7 +188,7 @@ class RayTeam:
         return ()
 
     def _alone(self) -> bool:
-        """Tell whether there has been no crew for too long, or nobody is left to be one."""
+        """Return whether there has been no crew for too long, or no node is left for one."""
         working = [crew for crew in tuple(self._crews.values()) if crew.node not in self._retired]
         if working or any(crew.running for crew in tuple(self._crews.values())):
             self._alone_since = time.monotonic()

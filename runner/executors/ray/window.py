@@ -38,7 +38,7 @@ class Window:
         self._sessions: set[str] = set()
         self._asked: dict[int, asyncio.Task[None]] = {}
         self._writing: set[asyncio.Task[Any]] = set()
-        """Beginnings and records that are on their way to the disk."""
+        """Beginnings of tries and records that are being written to disk."""
         self._taken, self._arrival = -1, asyncio.Event()
         self._is_closed = False
         self._answers: list[Answer] = []
@@ -80,7 +80,7 @@ class Window:
         self._arrival = asyncio.Event()
 
     async def begin(self, key: str) -> tuple[Retry, ...] | None:
-        """Begin the first try of the crew at a trial. Return the tries before it; None once the window is closed.
+        """Begin the first try of the crew at a trial. Return the earlier tries; None once the window is closed.
 
         Raises `OutputsError`.
         """
@@ -94,8 +94,8 @@ class Window:
     async def keep(self, record: TrialRecord, parcel: Any, after: int) -> bool:
         """Write the record that ended a trial, once the crew's messages up to `after` are taken: they tell its spend.
 
-        Return whether the record is written: not once the window is closed. Raises `CrewLost` if the folder does not
-        arrive, and `OutputsError` if it cannot be written, or if its try did not begin here.
+        Return whether the record was written, which it is not once the window is closed. Raises `CrewLost` if the
+        folder does not arrive, and `OutputsError` if it cannot be written, or if its try did not begin here.
         """
         while self._taken < after and not self._is_closed:
             await self._arrival.wait()
@@ -128,7 +128,7 @@ class Window:
             self._asked.pop(number, None)
 
     async def _tried(self, work: Awaitable[Any]) -> tuple[Any, str]:
-        """Return the result of some work, and what is wrong with `outputs/` if it cannot be done, else nothing."""
+        """Return the result of some work, and the fault of `outputs/` that prevented it, if any."""
         try:
             return await work, ""
         except ConfigError as error:  # `OutputsError` among them
@@ -137,14 +137,14 @@ class Window:
             return None, str(no_room(self._desk.store.outputs, error))
 
     def _watched(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Do something that `close` waits for."""
+        """Run a coroutine that `close` waits for."""
         task = asyncio.create_task(work)
         self._writing.add(task)
         task.add_done_callback(self._writing.discard)
         return task
 
     def _reply(self, answer: Answer) -> None:
-        """Send an answer, together with those of the same moment."""
+        """Send an answer, together with others that are ready at the same moment."""
         self._answers.append(answer)
         if len(self._answers) == 1:
             asyncio.get_running_loop().call_soon(self._flush)
