@@ -6,7 +6,9 @@ from runner.records import ApiName
 
 
 class InProcess:
-    """Base class for agents without a program in the sandbox: the answers to `protocols.Agent` about such a program."""
+    """Base class for agents without a program in the sandbox. It answers for the parts of `protocols.Agent` about
+    one.
+    """
 
     @property
     def api(self) -> ApiName:

@@ -35,7 +35,7 @@ def write(members: dict[Place, Member], reader: Tar | Zip, into: Path, *, over: 
 
 
 class Writer:
-    """Writes beneath a folder. It addresses folders by their descriptors, so it never passes through a link."""
+    """A writer beneath a folder. It addresses folders by their descriptors, so it never passes through a link."""
 
     def __init__(self, into: Path, *, over: bool) -> None:
         self._over = over

@@ -65,7 +65,7 @@ class Behaviour(Record):
     failed: bool = False
     """Whether that error is sent as a `response.failed` of the responses API."""
     streams: bool = True
-    """Whether a wish for a stream is granted."""
+    """Whether a request for a stream is answered with one."""
     seconds: float = 0.0
     """Delay of the answer."""
     held: Literal["answer", "end"] | None = None
@@ -82,7 +82,7 @@ class FakeUpstream:
         host: str = "127.0.0.1",
         policy: Callable[[dict[str, Any]], Behaviour] | None = None,
     ) -> None:
-        """Takes at least one behaviour, or a policy. The paths of other APIs than `apis` are not found (404).
+        """Serve at least one behaviour, or a policy. The paths of other APIs than `apis` are not found (404).
 
         `policy` chooses the behaviour for a request by its body.
         """

@@ -35,12 +35,12 @@ class HelperSpend(Record):
     """Spend on the helper model of an agent in our process, a part of the trial's."""
 
     model: str = ""
-    """Its name."""
+    """Name of the helper model."""
     usage: Usage = Usage()
     cost_usd: float | None = 0.0
-    """None when any price is missing."""
+    """Cost in USD; None when any price is missing."""
     turns: int = 0
-    """Calls that were answered."""
+    """Number of answered calls."""
 
 
 class OwnUsage(Record):

@@ -21,7 +21,7 @@ class Activity(Record):
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = 0.0
-    """None if any price is missing."""
+    """Cost in USD; None if any price is missing."""
 
 
 class LiveTrial(Record):
@@ -57,13 +57,13 @@ class LiveSweep(Record):
     doing: str = ""
     """Work that is being done beside trials; empty if nothing is."""
     total: int = 0
-    """Trials that this command runs."""
+    """Number of trials that this command runs."""
     done: int = 0
-    """Trials of this command that have ended."""
+    """Number of trials of this command that have ended."""
     left: str = ""
     """Estimate of the time left in words; empty if there is none."""
     waiting: int = 0
-    """Trials that wait for the limits on model calls."""
+    """Number of trials that wait for the limits on model calls."""
     spent: dict[str, float] = {}
     """Kind of budget -> spend of this command as the sweep's limits count it: scripts and recordings are free."""
     limits: SpendLimits = SpendLimits()

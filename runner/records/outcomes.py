@@ -167,7 +167,7 @@ class TrialName(Record):
     category: str
     language: str
     source: str = Field(default="unknown", exclude_if=lambda source: source == "unknown")
-    """An unknown one is not written, so that files of earlier versions hold."""
+    """Source of the task. An unknown one is not written, so that files of earlier versions remain valid."""
     scripted: bool = False
     """Whether the model is a script, not a language model."""
     replayed: bool = False
@@ -274,10 +274,10 @@ class TrialRecord(TrialName):
     programs: tuple[str, ...] = ()
     """Programs that the model's terminal commands ran, in order (`metrics.terminal.programs`)."""
     file_reads: int | None = None
-    """Reads of files, by a tool or in a terminal; None without a model, where the calls could not be read, and in
+    """Number of file reads, by a tool or in a terminal; None without a model, where the calls could not be read, and in
     records of earlier versions. See `runner.trials.behaviour`."""
     repeated_reads: int | None = None
-    """Reads among them that repeat an earlier one; None likewise."""
+    """Number of these reads that repeat an earlier one; None likewise."""
     own_finish: bool | None = None
     """Whether the agent ended its work itself; None without a model. See `runner.trials.behaviour`."""
 

@@ -47,8 +47,9 @@ class FileState(NamedTuple):
 
     size: int
     modified: int
-    """Time of the last change to the content, in nanoseconds.""" changed: int """Time of the last change to the file or
-    its metadata, in nanoseconds. No program can set it back."""
+    """Time of the last change to the content, in nanoseconds."""
+    changed: int
+    """Time of the last change to the file or its metadata, in nanoseconds. No program can set it back."""
     inode: int
 
     @classmethod

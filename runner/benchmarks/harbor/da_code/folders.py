@@ -55,7 +55,7 @@ which runs the script and writes the figure's numbers, texts, colours and size i
 
 @dataclass(frozen=True)
 class Image:
-    """What the image of a task is built from, and its limits."""
+    """The parts from which a task's image is built, and its limits."""
 
     base: str
     packages: Sequence[str]

@@ -31,7 +31,7 @@ PARTLY = ("divide", "devide")
 
 @dataclass
 class Grading:
-    """What the judge needs, and the outputs that get the full score."""
+    """The judge's data on a task, and the outputs that get the full score."""
 
     join: str
     parts: list[list[dict[str, Any]]] = field(default_factory=list)

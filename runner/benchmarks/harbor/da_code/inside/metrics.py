@@ -191,7 +191,7 @@ LOWER_IS_BETTER = ("mae", "mse", "rmse", "rmsle", "medae", "smape", "logloss_tot
 def normalised(value: float, metric: str, bounds: tuple[float, float]) -> float:
     """Return where a value lies between the worst (0) and the best (1) of two bounds, which may come in any order.
 
-    What is no finite number is 0.
+    A value that is not a finite number gives 0.
     """
     worst, best = sorted(bounds, reverse=metric in LOWER_IS_BETTER)
     return min(max((value - worst) / (best - worst), 0.0), 1.0) if math.isfinite(value) else 0.0
