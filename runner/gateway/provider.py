@@ -20,7 +20,7 @@ import httpx
 from runner.gateway import shortcuts
 from runner.gateway.answer_checks import api_of, check
 from runner.gateway.api import Api, Json
-from runner.gateway.dropped_parts import SENT, lost, note
+from runner.gateway.dropped_parts import SENT, lost, note, wanted
 from runner.gateway.heavy_imports import uncollected
 from runner.gateway.scripted import SCRIPT, Script, handler
 from runner.gateway.transport import FLIGHT, Flight, install
@@ -175,7 +175,8 @@ class Provider:
 
     async def _answered(self, api: Api, fields: Json, flight: Flight) -> Reply:
         """Send without litellm where that is known to be the same, else through it."""
-        asked = None if self._script else shortcuts.read(self.vendor, api, fields)
+        vendor = route(self._model, api.name)[0].partition("/")[0]
+        asked = None if self._script else shortcuts.read(vendor, api, fields)
         known = self._shortcuts.setdefault(asyncio.get_running_loop(), shortcuts.Shortcuts(self._key))
         if asked and (shortcut := known.find(asked)):
             received = await shortcut.send(asked)
@@ -184,10 +185,11 @@ class Provider:
             asked, flight.received = None, received  # a failure or an odd answer, which litellm reads
         elif asked:
             asked = known.copied(asked)
+        desired = wanted(fields)
         response = await self._sent(api, fields, flight)
         check(response, str(api_of(api.path)))
         sent = SENT.get()
-        dropped = lost(fields, sent[-1]) if sent else ()
+        dropped = lost(desired, sent[-1]) if sent else ()
         if asked and known.learn(asked, flight, dropped) and (answer := api.own(flight.whole or {})):
             response = self._clean(answer)
         return Reply(response=response, dropped=dropped)
