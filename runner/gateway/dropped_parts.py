@@ -10,7 +10,6 @@ import json
 from collections.abc import Iterator
 from contextlib import suppress
 from contextvars import ContextVar
-from typing import NamedTuple
 
 from runner.gateway.api import Json, text_of
 
@@ -61,30 +60,17 @@ def note(call: Json) -> None:
         bodies.append(sent)
 
 
-class Wanted(NamedTuple):
-    """What a request asks for, read before litellm gets the request, which it may change."""
-
-    settings: frozenset[str]
-    marks: frozenset[str]
-    """Keys of `MARKS` in the request."""
-    thoughts: tuple[str, ...]
-    """Lines of earlier thoughts."""
-
-
-def wanted(fields: Json) -> Wanted:
-    """Return what a request asks for."""
-    given = json.dumps(fields)
-    marks = frozenset(mark for mark in MARKS if f'"{mark}": ' in given)
-    return Wanted(frozenset(_settings(fields) - GRANTED), marks, tuple(_thoughts(fields)))
-
-
-def lost(asked: Wanted, sent: Json) -> tuple[str, ...]:
-    """Return the names of settings, marks on parts and earlier thoughts that were asked for and are not in `sent`."""
+def lost(fields: Json, sent: Json) -> tuple[str, ...]:
+    """Return the names of settings, marks on parts and earlier thoughts that are in `fields` and not in `sent`."""
     text = json.dumps(sent, default=str)
     there = _settings(sent)
-    names = {name for name in asked.settings if there.isdisjoint((name, *COUNTERPARTS.get(name, ())))}
-    names |= {mark for mark in asked.marks if not any(f'"{name}": ' in text for name in MARKS[mark])}
-    if any(json.dumps(thought)[1:-1] not in text for thought in asked.thoughts):
+    asked = _settings(fields) - GRANTED
+    names = {name for name in asked if there.isdisjoint((name, *COUNTERPARTS.get(name, ())))}
+    given = json.dumps(fields)
+    for mark, there_called in MARKS.items():
+        if f'"{mark}": ' in given and not any(f'"{name}": ' in text for name in there_called):
+            names.add(mark)
+    if any(json.dumps(thought)[1:-1] not in text for thought in _thoughts(fields)):
         names.add("reasoning items")
     return tuple(sorted(names))
 

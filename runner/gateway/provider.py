@@ -20,7 +20,7 @@ import httpx
 from runner.gateway import shortcuts
 from runner.gateway.answer_checks import api_of, check
 from runner.gateway.api import Api, Json
-from runner.gateway.dropped_parts import SENT, lost, note, wanted
+from runner.gateway.dropped_parts import SENT, lost, note
 from runner.gateway.heavy_imports import uncollected
 from runner.gateway.scripted import SCRIPT, Script, handler
 from runner.gateway.transport import FLIGHT, Flight, install
@@ -183,13 +183,11 @@ class Provider:
             if answer := api.own(flight.whole or {}):
                 return Reply(response=self._clean(answer), dropped=shortcut.dropped)
             asked, flight.received = None, received  # a failure or an odd answer, which litellm reads
-        elif asked:
-            asked = known.copied(asked)
-        desired = wanted(fields)
-        response = await self._sent(api, fields, flight)
+        # litellm changes what it is given: a copy, since the call may have another try.
+        response = await self._sent(api, json.loads(json.dumps(fields)), flight)
         check(response, str(api_of(api.path)))
         sent = SENT.get()
-        dropped = lost(desired, sent[-1]) if sent else ()
+        dropped = lost(fields, sent[-1]) if sent else ()
         if asked and known.learn(asked, flight, dropped) and (answer := api.own(flight.whole or {})):
             response = self._clean(answer)
         return Reply(response=response, dropped=dropped)

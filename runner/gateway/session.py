@@ -265,7 +265,7 @@ class Session:
             outbound = call.api.outbound
             params = self._models[call.helper].params
             sent = await self.apart(outbound, accepted, params, hold.max_output)
-            call.dropped = tuple(sorted({*call.dropped, *sent.dropped}))
+            call.dropped = sent.dropped
             async with self._place(call):
                 asked = partial(self._providers[call.helper].call, call.api, sent.fields, flight)
                 reply = await (lane.run(asked) if lane else asked())

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from runner.gateway.transport import Flight, Wire
 
 
-
 class Spoken(NamedTuple):
     """What a shortcut must know of an API."""
 
@@ -127,19 +126,13 @@ class Shortcuts:
         """Return the shortcut for a request, or None if litellm must translate it."""
         return self._known.get(asked.settings) if asked.forms <= self._forms else None
 
-    def copied(self, asked: Asked) -> Asked | None:
-        """Return a copy of a request, for litellm may change what it is given; None if nothing more is learned."""
-        if self._learned >= MOST_LEARNED:
-            return None
-        return asked._replace(conversation=json.loads(json.dumps(asked.conversation)))
-
     def learn(self, asked: Asked, flight: Flight, dropped: tuple[str, ...]) -> bool:
         """Learn from a call of litellm's whether it needed litellm; return whether it did not.
 
-        `asked` is a `copied` request, and `dropped` names what litellm left out of it.
+        `dropped` names what litellm left out of the request.
         """
         request, wire = flight.request, flight.wire
-        if not request or not wire or flight.requests != 1:
+        if not request or not wire or flight.requests != 1 or self._learned >= MOST_LEARNED:
             return False
         self._learned += 1
         if not request.url.path.endswith(asked.path) or not self._shows_key(request.headers):

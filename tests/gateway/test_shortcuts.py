@@ -230,10 +230,11 @@ OF_API: dict[str, Json] = {
     "openai": {"id": "openai/x"},
     "own messages": {"id": "custom_openai/x", "apis": ("chat", "messages")},
     "own responses": {"id": "custom_openai/x", "apis": ("chat", "responses")},
+    "anthropic, through": {"id": "anthropic/x", "stream": "through"},
+    "openai, through": {"id": "openai/x", "stream": "through"},
 }
 
 
-@pytest.mark.parametrize("stream", ["collect", "through"])
 @pytest.mark.parametrize(
     ("api", "model"),
     [
@@ -241,6 +242,8 @@ OF_API: dict[str, Json] = {
         ("messages", "own messages"),
         ("responses", "openai"),
         ("responses", "own responses"),
+        ("messages", "anthropic, through"),
+        ("responses", "openai, through"),
     ],
 )
 def test_another_apis_second_request_is_what_litellm_would_have_sent_and_answered(
@@ -250,17 +253,16 @@ def test_another_apis_second_request_is_what_litellm_would_have_sent_and_answere
     monkeypatch: pytest.MonkeyPatch,
     api: str,
     model: str,
-    stream: str,
 ) -> None:
     path, first, changes = AGAIN[api]
     said = Behaviour(text="ok", reasoning="why", calls=(("shell", "{}"),), usage=CACHED)
     with FakeUpstream(said) as upstream:
-        trial = session(upstream.url, stream=stream, **OF_API[model])
+        trial = session(upstream.url, **OF_API[model])
         for body in (first, first | changes):
             assert http(trial).post(path, json=body).status_code == 200
         assert len(through_litellm) == 1, "the second call needed no translation"
         monkeypatch.setattr(shortcuts, "MOST_LEARNED", 0)
-        other = session(upstream.url, name="other", stream=stream, **OF_API[model])
+        other = session(upstream.url, name="other", **OF_API[model])
         assert http(other).post(path, json=first | changes).status_code == 200
     assert len(through_litellm) == 2
     assert upstream.requests[1] == upstream.requests[2]
@@ -276,6 +278,81 @@ def _said(answer: Json | None) -> Json:
     """Return an answer without its numbers, and without the empty fields that litellm adds to Responses' answers."""
     assert answer
     text = re.sub(r'"((msg|call|rs|fc|signed|resp)_)[^"]*"', r'"\1"', json.dumps(answer))
-    pairs = json.loads(text, object_hook=lambda one: {key: value for key, value in one.items() if value is not None})
+    pairs = json.loads(
+        text, object_hook=lambda one: {key: value for key, value in one.items() if value is not None}
+    )
     said: Json = pairs
     return said
+
+
+VENDORS = {"messages": "anthropic/x"}
+PATHS = {"messages": "/v1/messages", "responses": "/v1/responses"}
+
+
+@pytest.mark.parametrize(
+    ("api", "plain", "changed"),
+    [
+        (
+            "messages",
+            {"content": [{"type": "text", "text": "a"}]},
+            {"content": [{"type": "text", "text": " \n"}]},
+        ),
+        ("messages", {"content": [USED]}, {"content": [USED | {"id": "functions.Bash:0"}]}),
+        ("messages", {"content": [USED]}, {"content": [USED | {"id": "a__thought__b"}]}),
+        (
+            "messages",
+            {"content": [THOUGHT, USED]},
+            {"content": [THOUGHT | {"signature": "litellm_encrypted_reasoning:a"}, USED]},
+        ),
+        ("responses", RESPONSES_TURNS[2] | {"id": "fc_1"}, RESPONSES_TURNS[2] | {"id": "a_1"}),
+        ("responses", RESPONSES_TURNS[1], RESPONSES_TURNS[1] | {"encrypted_content": "litellm_enc:YQ==;b"}),
+        (
+            "responses",
+            RESPONSES_TURNS[1],
+            RESPONSES_TURNS[1] | {"id": "rs_123e4567-e89b-42d3-a456-426614174000"},
+        ),
+    ],
+)
+def test_what_litellm_rewrites_by_its_text_is_rewritten_later_too(
+    session: Open, http: Http, monkeypatch: pytest.MonkeyPatch, api: str, plain: Json, changed: Json
+) -> None:
+    first, role = {"role": "user", "content": "Go."}, {"role": "assistant"} if api == "messages" else {}
+    sent: list[list[Json]] = []
+    for most in (64, 0):
+        monkeypatch.setattr(shortcuts, "MOST_LEARNED", most)
+        with FakeUpstream(Behaviour(text="ok")) as upstream:
+            trial = session(upstream.url, id=VENDORS.get(api, "openai/x"), name=f"most{most}")
+            for item in (plain, changed, plain):
+                conversation = {"input" if api == "responses" else "messages": [first, role | item]}
+                bound = {"max_tokens": 900} if api == "messages" else {}
+                assert http(trial).post(PATHS[api], json=conversation | bound).status_code == 200
+        sent.append(upstream.requests)
+    assert sent[0] == sent[1]
+    (conversations,) = ([one.get("input", one.get("messages")) for one in sent[1]],)
+    assert conversations[1] != [first, role | changed], "litellm changes it"
+
+
+def test_thoughts_that_litellm_fits_to_the_bound_are_fitted_anew(session: Open, http: Http) -> None:
+    body = {
+        "messages": HELLO["messages"],
+        "output_config": {"effort": "high"},
+        "thinking": {"type": "adaptive"},
+    }
+    with FakeUpstream(Behaviour(text="ok")) as upstream:
+        trial = session(upstream.url, id="anthropic/claude-haiku-4-5")
+        for bound in (32_000, 2_000, 32_000):
+            assert http(trial).post("/v1/messages", json=body | {"max_tokens": bound}).status_code == 200
+    for one in upstream.requests:
+        assert one["thinking"]["budget_tokens"] < one["max_tokens"]
+
+
+def test_a_mark_that_litellm_takes_out_of_a_message_is_named(session: Open, http: Http) -> None:
+    """It takes it out of the very objects that it is given; the second try of a call is given the same."""
+    marked = {"role": "user", "content": [{"type": "text", "text": "a"} | MARK]}
+    with FakeUpstream(Behaviour(text="ok"), Behaviour(status_code=503), Behaviour(text="ok")) as upstream:
+        trial = session(upstream.url, **OWN)
+        for _ in range(2):
+            assert http(trial).post(CHAT, json={"messages": [marked]}).status_code == 200
+    assert [call.attempts for call in trial.calls] == [1, 2]
+    assert [call.dropped for call in trial.calls] == [("cache_control",)] * 2
+    assert "cache_control" not in str(upstream.requests)
