@@ -127,6 +127,8 @@ KINDS = {
 """Our kind of error -> Anthropic's kind."""
 TOO_LONG = "prompt is too long: "
 """Start of the message about a full context. Clients compact when they see it: this API has no code for it."""
+PLAIN = frozenset({"text", "thinking", "redacted_thinking", "tool_use"})
+"""Types of an answer's parts that agents read as they are."""
 DELTAS = {"text": ("text_delta", "text"), "thinking": ("thinking_delta", "thinking")}
 
 
@@ -164,11 +166,12 @@ class Messages:
         return Outbound(fields=fields | extra, dropped=dropped)
 
     async def send(self, litellm: ModuleType, arguments: Json) -> Json:
-        finished: Json = dict(await litellm.anthropic.messages.acreate(**arguments))
-        return finished | {"content": [_signed(block) for block in finished.get("content") or ()]}
+        return _finished(dict(await litellm.anthropic.messages.acreate(**arguments)))
 
-    def own(self, answer: Json) -> Json | None:  # noqa: ARG002 - no shortcut is taken in this API
-        return None
+    def own(self, answer: Json) -> Json | None:
+        content, usage = answer.get("content") or (), answer.get("usage")
+        plain = answer.get("role") == "assistant" and isinstance(usage, dict) and content
+        return _finished(answer) if plain and all(block["type"] in PLAIN for block in content) else None
 
     def stream(self, request: Json) -> MessagesStream:  # noqa: ARG002 - chat needs the request
         return MessagesStream()
@@ -283,6 +286,11 @@ def _blocks(message: Json, kind: str) -> list[Json]:
     content = message.get("content")
     parts = content if isinstance(content, list) else []
     return [part for part in parts if isinstance(part, dict) and part.get("type") == kind]
+
+
+def _finished(answer: Json) -> Json:
+    """Return an answer as agents get it."""
+    return answer | {"content": [_signed(block) for block in answer.get("content") or ()]}
 
 
 def _signed(block: Json) -> Json:

@@ -175,16 +175,16 @@ class Provider:
 
     async def _answered(self, api: Api, fields: Json, flight: Flight) -> Reply:
         """Send without litellm where that is known to be the same, else through it."""
-        asked = None if self._script else shortcuts.read(self.vendor, api, fields)
+        vendor = route(self._model, api.name)[0].partition("/")[0]
+        asked = None if self._script else shortcuts.read(vendor, api, fields)
         known = self._shortcuts.setdefault(asyncio.get_running_loop(), shortcuts.Shortcuts(self._key))
         if asked and (shortcut := known.find(asked)):
             received = await shortcut.send(asked)
             if answer := api.own(flight.whole or {}):
                 return Reply(response=self._clean(answer), dropped=shortcut.dropped)
             asked, flight.received = None, received  # a failure or an odd answer, which litellm reads
-        elif asked:
-            asked = known.copied(asked)
-        response = await self._sent(api, fields, flight)
+        # litellm changes what it is given: a copy, since the call may have another try.
+        response = await self._sent(api, json.loads(json.dumps(fields)), flight)
         check(response, str(api_of(api.path)))
         sent = SENT.get()
         dropped = lost(fields, sent[-1]) if sent else ()

@@ -132,6 +132,14 @@ REQUEST = sh.struct(
     | OURS,
 )
 """The fields that are passed on. See `chat.REQUEST`."""
+PLAIN = frozenset({"message", "reasoning", "function_call", "custom_tool_call"})
+"""Types of an answer's items that agents read as they are."""
+PLAIN_COUNTS = frozenset(
+    {
+        *("input_tokens", "output_tokens", "total_tokens"),
+        *("input_tokens_details", "output_tokens_details"),
+    }
+)
 ENDS = frozenset({"response.completed", "response.incomplete", "response.failed"})
 """Types of the events that end a stream."""
 
@@ -164,13 +172,12 @@ class Responses:
         return Outbound(fields=fields | extra, dropped=accepted.dropped)
 
     async def send(self, litellm: ModuleType, arguments: Json) -> Json:
-        finished: Json = (await litellm.aresponses(**arguments)).model_dump(mode="json")
-        output = [_reasoning(item) if item["type"] == "reasoning" else item for item in finished["output"]]
-        # The echo of instructions and tools is most of an answer's bytes.
-        return finished | {"output": output, "instructions": None, "tools": []}
+        return _finished((await litellm.aresponses(**arguments)).model_dump(mode="json"))
 
-    def own(self, answer: Json) -> Json | None:  # noqa: ARG002 - no shortcut is taken in this API
-        return None
+    def own(self, answer: Json) -> Json | None:
+        output, usage = answer.get("output") or (), answer.get("usage")
+        plain = isinstance(usage, dict) and usage.keys() <= PLAIN_COUNTS and output
+        return _finished(answer) if plain and all(item["type"] in PLAIN for item in output) else None
 
     def stream(self, request: Json) -> ResponsesStream:  # noqa: ARG002 - chat needs the request
         return ResponsesStream()
@@ -239,6 +246,12 @@ class ResponsesStream:
             self.ending = encode_event(event, event["type"])
             return b""
         return encode_event(event, event.get("type"))
+
+
+def _finished(answer: Json) -> Json:
+    """Return an answer as agents get it, without the echo of instructions and tools, which is most of its bytes."""
+    output = [_reasoning(item) if item["type"] == "reasoning" else item for item in answer["output"]]
+    return answer | {"output": output, "instructions": None, "tools": []}
 
 
 def _reasoning(item: Json) -> Json:

@@ -12,6 +12,7 @@ A request that takes a shortcut passes the same transport: it waits for its turn
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import httpx
@@ -21,13 +22,29 @@ from runner.gateway.api import Api, Json
 if TYPE_CHECKING:
     from runner.gateway.transport import Flight, Wire
 
-SPOKEN: dict[str, frozenset[str]] = {"openai": frozenset({"chat"}), "custom_openai": frozenset({"chat"})}
-"""Provider, as litellm names it -> the APIs in which a shortcut to it may be learned."""
-CONVERSATION = {"chat": "messages"}
-"""API -> the field with the items that grow from call to call. All other fields count as settings."""
-BOUND = "max_tokens"
-BOUNDS = (BOUND, "max_completion_tokens")
-"""The bound on output, which the budget may change from call to call, and its names at providers."""
+
+class Spoken(NamedTuple):
+    """What a shortcut must know of an API."""
+
+    vendors: frozenset[str]
+    """Providers, as litellm names them, to which a shortcut may be learned."""
+    field: str
+    """Field with the items that grow from call to call. All other fields count as settings."""
+    bound: str | None
+    """Field with the bound on output, which the budget may change from call to call. None where litellm fits other
+    settings to it, so that it counts as a setting."""
+
+
+SPOKEN: dict[str, Spoken] = {
+    "chat": Spoken(frozenset({"openai", "custom_openai"}), "messages", "max_tokens"),
+    "messages": Spoken(frozenset({"anthropic"}), "messages", None),
+    "responses": Spoken(frozenset({"openai"}), "input", "max_output_tokens"),
+}
+"""API -> what a shortcut must know of it."""
+BOUNDS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+"""Names of the bound on output at providers."""
+LEAST_BOUND = 16
+"""Smallest bound that litellm passes on as it is. Smaller ones count as settings."""
 MEDIA = frozenset({"image_url", "video_url", "file", "input_audio"})
 """Fields of parts that litellm moves or rewrites depending on their content."""
 MOST_LEARNED, MOST_KEPT = 64, 8
@@ -38,6 +55,20 @@ MOST_FORMS, SETTINGS_CHARACTERS = 256, 128 * 2**10
 OF_THE_BODY = b"content-length"
 KEYED = ("role", "type")
 """Fields whose values, all of them short words, are part of a form."""
+OPAQUE = "input"
+"""Field with the arguments of a tool's call, in which litellm does not look."""
+IDS = frozenset({"id", "call_id", "tool_use_id"})
+"""Fields that litellm rewrites, or whose item it leaves out, depending on the id's characters."""
+SEALED = frozenset({"signature", "data", "encrypted_content"})
+"""Fields with bytes that only their provider can read. By their beginning, litellm recognises what it wrote itself."""
+LONGEST_ID, BEGINNING = 256, 64
+"""Characters of the longest id that is read, and of the part of sealed bytes that is read."""
+OWNERS = ("fc", "ctc", "rs_", "encitem_")
+"""Beginnings of ids by which litellm tells who gave them."""
+OWN_ID = re.compile(r"rs_.*-", re.DOTALL)
+"""An id that litellm gives to a thought of its own making."""
+ODD = re.compile(r"[^A-Za-z0-9_]|__")
+ODD_SEAL = re.compile(r"[^A-Za-z0-9+/=_-]")
 
 
 class Asked(NamedTuple):
@@ -95,19 +126,13 @@ class Shortcuts:
         """Return the shortcut for a request, or None if litellm must translate it."""
         return self._known.get(asked.settings) if asked.forms <= self._forms else None
 
-    def copied(self, asked: Asked) -> Asked | None:
-        """Return a copy of a request, for litellm may change what it is given; None if nothing more is learned."""
-        if self._learned >= MOST_LEARNED:
-            return None
-        return asked._replace(conversation=json.loads(json.dumps(asked.conversation)))
-
     def learn(self, asked: Asked, flight: Flight, dropped: tuple[str, ...]) -> bool:
         """Learn from a call of litellm's whether it needed litellm; return whether it did not.
 
-        `asked` is a `copied` request, and `dropped` names what litellm left out of it.
+        `dropped` names what litellm left out of the request.
         """
         request, wire = flight.request, flight.wire
-        if not request or not wire or flight.requests != 1:
+        if not request or not wire or flight.requests != 1 or self._learned >= MOST_LEARNED:
             return False
         self._learned += 1
         if not request.url.path.endswith(asked.path) or not self._shows_key(request.headers):
@@ -129,38 +154,55 @@ class Shortcuts:
         return True
 
     def _shows_key(self, headers: httpx.Headers) -> bool:
-        return bool(headers.get("authorization") == f"Bearer {self._key}")
+        shown = headers.get("x-api-key"), headers.get("authorization", "").removeprefix("Bearer ")
+        return self._key in shown
 
 
 def read(vendor: str, api: Api, fields: Json) -> Asked | None:
     """Return a request as a shortcut sees it; None if none may be learned for it."""
-    if api.name not in SPOKEN.get(vendor, ()):
+    spoken = SPOKEN.get(api.name)
+    items = fields.get(spoken.field) if spoken and vendor in spoken.vendors else None
+    if not spoken or not isinstance(items, list) or not items:
         return None
-    field = CONVERSATION[api.name]
-    items = fields.get(field)
-    if not isinstance(items, list) or not items:
+    if not all(isinstance(item, dict) for item in items):
         return None
     # litellm leaves out empty fields of messages.
     conversation = [{key: value for key, value in item.items() if value is not None} for item in items]
     forms = frozenset(map(_form, conversation))
-    bound = fields.get(BOUND)
-    rest = {name: value for name, value in fields.items() if name != field}
-    if type(bound) is int:
-        rest[BOUND] = True
+    rest = {name: value for name, value in fields.items() if name != spoken.field}
+    bound = fields.get(spoken.bound) if spoken.bound else None
+    if type(bound) is int and bound >= LEAST_BOUND:
+        rest[str(spoken.bound)] = True
+    else:
+        bound = None
     settings = json.dumps(rest, sort_keys=True)
     if None in forms or len(forms) > MOST_FORMS or len(settings) > SETTINGS_CHARACTERS:
         return None
-    return Asked(api.path.removeprefix("/v1"), field, conversation, settings, bound, forms)
+    return Asked(api.path.removeprefix("/v1"), spoken.field, conversation, settings, bound, forms)
 
 
-def _form(value: Any) -> object:
-    """Return what litellm may look at in a value: its fields and types, but not its texts. None for a picture."""
+def _form(value: Any, name: str = "") -> object:
+    """Return what litellm may look at in the value of a field: fields and types, but not texts. None for a picture."""
+    if isinstance(value, str):
+        return value if name in KEYED else _form_of_text(value, name)
+    if name == OPAQUE or not isinstance(value, list | dict):
+        return (type(value), bool(value))
     if isinstance(value, list):
         within = frozenset(map(_form, value))
         return None if None in within else (list, within)
-    if not isinstance(value, dict):
-        return (type(value), bool(value))
     if not MEDIA.isdisjoint(value):
         return None
-    forms = {key: (one if key in KEYED else _form(one)) for key, one in value.items()}
+    forms = {key: _form(one, key) for key, one in value.items()}
     return None if None in forms.values() else frozenset(forms.items())
+
+
+def _form_of_text(value: str, name: str) -> object:
+    """Return whether a text says anything and, if it is an id or sealed, by whom it may be."""
+    if name in IDS:
+        if len(value) > LONGEST_ID or OWN_ID.match(value):
+            return None
+        owner = next((one for one in OWNERS if value.startswith(one)), "")
+        return (str, bool(value), owner, frozenset(ODD.findall(value)))
+    if name in SEALED:
+        return (str, bool(value), bool(ODD_SEAL.search(value[:BEGINNING])))
+    return (str, bool(value) and not value.isspace())

@@ -41,15 +41,32 @@ def main() -> None:
         upstream = stack.enter_context(_role("upstream"))
         url = f"http://127.0.0.1:{upstream[0]['port']}/v1"
         forwarder = stack.enter_context(_role("forwarder", url))
-        gateway = stack.enter_context(_role("gateway", url, str(SESSIONS)))
-        _added(upstream, forwarder, gateway)
+        gateway = stack.enter_context(_role("gateway", url, str(SESSIONS), "chat"))
+        _added("chat", upstream, forwarder, gateway)
         _crowded(upstream, forwarder, gateway)
         _attacked(gateway[:CLIENTS])
         proxy = stack.enter_context(_proxy(scratch, upstream[0]["port"]))
         _rates(proxy, forwarder, gateway)
+        for api in ("messages", "responses"):
+            _other_api(api, upstream, forwarder, url)
 
 
-def _added(upstream: list[Target], forwarder: list[Target], gateway: list[Target]) -> None:
+def _other_api(api: str, upstream: list[Target], forwarder: list[Target], url: str) -> None:
+    """Time added to one client, and calls per second of many, in another API than chat."""
+    upstream, forwarder = ([one[0] | {"api": api}] for one in (upstream, forwarder))
+    with _role("gateway", url, str(CLIENTS), api) as gateway:
+        _added(api, upstream, forwarder, gateway)
+        over_bare = []
+        for number in range(1, ROUNDS + 1):
+            ours, bare = _rate(gateway), _rate(forwarder * CLIENTS)
+            over_bare.append(ours / bare)
+            print(f"  pair {number}: gateway {ours:.1f} calls/s, forwarder {bare:.1f} ({_load()})")
+    print(
+        f"gateway over a bare forwarder, {api} of {CLIENTS} streaming clients: {statistics.median(over_bare):.2f}"
+    )
+
+
+def _added(api: str, upstream: list[Target], forwarder: list[Target], gateway: list[Target]) -> None:
     """Milliseconds added to one client's median, pair by pair."""
     bare, ours = [], []
     for number in range(1, ROUNDS + 1):
@@ -60,8 +77,8 @@ def _added(upstream: list[Target], forwarder: list[Target], gateway: list[Target
             f"  pair {number}: direct {direct:.2f} ms, forwarder +{bare[-1]:.2f}, gateway +{ours[-1]:.2f} ({_load()})"
         )
     print(
-        f"gateway: {statistics.median(ours):.1f} ms added to one client's p50 (bound 3 ms); a bare forwarder in the "
-        f"same server adds {statistics.median(bare):.1f} ms"
+        f"gateway: {statistics.median(ours):.1f} ms added to one client's p50 in {api} (bound 3 ms); a bare forwarder "
+        f"in the same server adds {statistics.median(bare):.1f} ms"
     )
 
 

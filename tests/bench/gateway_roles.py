@@ -3,7 +3,7 @@
 Each prints its targets first. `tests.bench.gateway` starts them.
 
 python -m tests.bench.gateway_roles upstream
-python -m tests.bench.gateway_roles gateway URL SESSIONS
+python -m tests.bench.gateway_roles gateway URL SESSIONS API
 python -m tests.bench.gateway_roles forwarder URL
 python -m tests.bench.gateway_roles clients SECONDS THOUGHT TARGETS
 python -m tests.bench.gateway_roles attacker NAME TARGET
@@ -29,36 +29,39 @@ CONNECTIONS, DELTAS = 32, 44
 HOUR = 3600.0
 QUESTION = "How much is it? " * 200
 WORDS = [f"word{number} " for number in range(DELTAS)]
-TOOL = {"id": "call_1", "type": "function", "function": {"name": "bash", "arguments": '{"command": "ls"}'}}
-USAGE = {"prompt_tokens": 1000, "completion_tokens": 60, "total_tokens": 1060}
+PATHS = {"chat": "/chat/completions", "messages": "/messages", "responses": "/responses"}
+ENDS = {
+    "chat": b"data: [DONE]",
+    "messages": b"event: message_stop",
+    "responses": b"event: response.completed",
+}
+"""API -> the line that begins the last event of an answer."""
+MOST_BYTES = 2**20
+"""Limit on the bytes of an answer before that line."""
 Target = dict[str, Any]
 """Address that a client asks: `unix` or `port`, and `key`."""
 
 
 def upstream() -> None:
-    """A provider that never pauses: 44 words and one tool call, in events or at once."""
+    """A provider that never pauses: 44 words and one tool call, in events or at once, in three APIs."""
     import uvicorn  # noqa: PLC0415 - each role loads what it needs
     from starlette.applications import Starlette  # noqa: PLC0415
     from starlette.requests import Request  # noqa: PLC0415
     from starlette.responses import Response  # noqa: PLC0415
     from starlette.routing import Route  # noqa: PLC0415
 
-    from runner.gateway.fake_upstream import Behaviour, body  # noqa: PLC0415
+    said = {f"/v1{path}": _said(api) for api, path in PATHS.items()}
 
-    async def chat(request: Request) -> Response:
-        streamed = b'"stream":true' in (await request.body()).replace(
-            b": ", b":"
-        )  # parsing 15 MB would take it longer
-        media = "text/event-stream" if streamed else "application/json"
-        return Response(EVENTS if streamed else WHOLE, media_type=media)
+    async def answer(request: Request) -> Response:
+        # Parsing 15 MB would take it longer.
+        streamed = b'"stream":true' in (await request.body()).replace(b": ", b":")
+        events, whole = said[request.url.path]
+        return Response(
+            events if streamed else whole,
+            media_type="text/event-stream" if streamed else "application/json",
+        )
 
-    async def responses(request: Request) -> Response:
-        await request.body()
-        return Response(bridged, media_type="application/json")
-
-    bridged = json.dumps(body("responses", Behaviour(text="".join(WORDS))))
-    routes = [("/v1/chat/completions", chat), ("/v1/responses", responses)]
-    app = Starlette(routes=[Route(path, answer, methods=["POST"]) for path, answer in routes])
+    app = Starlette(routes=[Route(path, answer, methods=["POST"]) for path in said])
     # Without the protocol's number, asyncio leaves Nagle's algorithm on, and a call takes 40 ms for nothing.
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.bind(("127.0.0.1", 0))
@@ -66,13 +69,28 @@ def upstream() -> None:
     uvicorn.Server(uvicorn.Config(app, log_level="error")).run([listening])
 
 
-def gateway(url: str, number: int) -> None:
-    """So many sessions, one for each client, as trials have them."""
+def _said(api: str) -> tuple[bytes, bytes]:
+    """Return the upstream's answer in events and at once."""
+    from runner.gateway.fake_upstream import STREAMS, Behaviour, body  # noqa: PLC0415
+    from runner.records import Usage  # noqa: PLC0415
+
+    calls = (("bash", '{"command": "ls"}'),)
+    whole = body(
+        api, Behaviour(text="".join(WORDS), calls=calls, usage=Usage(input_tokens=1000, output_tokens=60))
+    )
+    events = STREAMS[api]({"stream_options": {"include_usage": True}}, whole)
+    return b"".join(events), json.dumps(whole).encode()
+
+
+def gateway(url: str, number: int, api: str) -> None:
+    """So many sessions, one for each client, as trials have them, before a provider that speaks the API."""
     from runner.gateway import Gateway, SessionSpec  # noqa: PLC0415
     from runner.records import Model, Prices  # noqa: PLC0415
 
     prices = Prices(input=2.0, output=10.0)
-    model = Model(name="fake", id="openai/x", api_base=url, prices=prices)
+    # litellm adds the version to Anthropic's address.
+    base = ("anthropic/x", url.removesuffix("/v1")) if api == "messages" else ("openai/x", url)
+    model = Model(name="fake", id=base[0], api_base=base[1], prices=prices)
     with (
         tempfile.TemporaryDirectory() as folder,
         Gateway(Path(folder) / "run") as server,
@@ -83,7 +101,7 @@ def gateway(url: str, number: int) -> None:
             for n in range(number)
         )
         sessions = [stack.enter_context(server.open(spec)) for spec in specs]
-        targets = [{"unix": f"{one.socket_dir}/gateway.sock", "key": one.key} for one in sessions]
+        targets = [{"unix": f"{one.socket_dir}/gateway.sock", "key": one.key, "api": api} for one in sessions]
         print(json.dumps(targets), flush=True)
         sys.stdin.read()
 
@@ -102,12 +120,11 @@ def forwarder(url: str) -> None:
 
             async def forward(request: Request) -> StreamingResponse:
                 headers = {"content-type": "application/json", "authorization": "Bearer none"}
-                answer = await session.post(
-                    f"{url}/chat/completions", data=await request.body(), headers=headers
-                )
+                path = request.url.path.removeprefix("/v1")
+                answer = await session.post(f"{url}{path}", data=await request.body(), headers=headers)
                 return StreamingResponse(answer.content.iter_any(), media_type="text/event-stream")
 
-            app = Starlette(routes=[Route("/v1/chat/completions", forward, methods=["POST"])])
+            app = Starlette(routes=[Route("/v1/{path:path}", forward, methods=["POST"])])
             listening = listen(path)
             print(json.dumps([{"unix": str(path), "key": "none"}]), flush=True)
             configuration = uvicorn.Config(app, http=H11Protocol, log_level="error", lifespan="off")
@@ -135,13 +152,13 @@ async def clients(seconds: float, thought: float, targets: list[Target]) -> list
             {"path": target["unix"]} if "unix" in target else {"host": "127.0.0.1", "port": target["port"]}
         )
         connect: Any = asyncio.open_unix_connection if "unix" in target else asyncio.open_connection
-        reader, writer = await connect(**place)
-        await _ask(reader, writer, target["key"])
+        reader, writer = await connect(**place, limit=MOST_BYTES)
+        await _ask(reader, writer, target)
         await ready.wait()
         start = time.monotonic()
         await asyncio.sleep(thought * rng.random())  # trials do not begin at one moment
         while (began := time.monotonic() - start) < seconds:
-            await _ask(reader, writer, target["key"])
+            await _ask(reader, writer, target)
             done.append((began, time.monotonic() - start))
             await asyncio.sleep(thought * (0.5 + rng.random()))
         writer.close()
@@ -217,61 +234,40 @@ ATTACKS: dict[str, Callable[[], tuple[str, Any]]] = {
 """Name -> path and body of what one trial sends on all of its connections."""
 
 
-async def _ask(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, key: str) -> None:
+async def _ask(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, target: Target) -> None:
     """One streamed call, read to its end, with as little work as can be: the clients share the machine."""
-    messages = [{"role": "user", "content": QUESTION}]
-    body = json.dumps({"model": "fake", "stream": True, "messages": messages}).encode()
-    head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n"
-    types = f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-    writer.write((head + types).encode() + body)
+    api = target.get("api", "chat")
+    head = f"POST /v1{PATHS[api]} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {target['key']}\r\n"
+    types = f"Content-Type: application/json\r\nContent-Length: {len(BODIES[api])}\r\n\r\n"
+    writer.write((head + types).encode() + BODIES[api])
     answer = await reader.readuntil(b"\r\n\r\n")
     if not answer.startswith(b"HTTP/1.1 200"):
         raise SystemExit((answer + await reader.read(2000)).decode())
-    await reader.readuntil(b"data: [DONE]")
+    await reader.readuntil(ENDS[api])
     if b"chunked" in answer.lower():
         await reader.readuntil(b"\r\n0\r\n\r\n")
     else:
         await reader.readuntil(b"\n\n")
 
 
-def _event(delta: dict[str, Any], finish: str | None = None, **more: Any) -> str:
-    chunk = {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": "x"}
-    choices = [{"index": 0, "delta": delta, "finish_reason": finish}]
-    return f"data: {json.dumps(chunk | {'choices': choices} | more)}\n\n"
+def _body(**fields: Any) -> bytes:
+    return json.dumps({"model": "fake", "stream": True} | fields).encode()
 
 
-EVENTS = "".join(
-    (
-        *(_event({"role": "assistant", "content": word}) for word in WORDS),
-        _event({"tool_calls": [{"index": 0} | TOOL]}),
-        _event({}, "tool_calls", usage=USAGE),
-        "data: [DONE]\n\n",
-    )
-)
-WHOLE = json.dumps(
-    {
-        "id": "1",
-        "object": "chat.completion",
-        "created": 1,
-        "model": "x",
-        "choices": [
-            {
-                "index": 0,
-                "finish_reason": "tool_calls",
-                "message": {"role": "assistant", "content": "".join(WORDS), "tool_calls": [TOOL]},
-            }
-        ],
-        "usage": USAGE,
-    }
-)
+ASKED = [{"role": "user", "content": QUESTION}]
+BODIES = {
+    "chat": _body(messages=ASKED),
+    "messages": _body(messages=ASKED, max_tokens=1000),
+    "responses": _body(input=ASKED),
+}
 
 
 if __name__ == "__main__":
     match sys.argv[1:]:
         case ["upstream"]:
             upstream()
-        case ["gateway", url, number]:
-            gateway(url, int(number))
+        case ["gateway", url, number, api]:
+            gateway(url, int(number), api)
         case ["forwarder", url]:
             forwarder(url)
         case ["clients", seconds, thought, targets]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 import litellm
 import pytest
 
+from runner.gateway import shortcuts
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import Budget, Usage
 from tests.gateway.answering import answering
@@ -27,6 +29,7 @@ LONGER: list[Json] = [
     {"role": "assistant", "content": None, "tool_calls": [CALL | {"id": "c2"}]},
     {"role": "tool", "tool_call_id": "c2", "content": "Ünknown."},
 ]
+CACHED = Usage(input_tokens=1000, cache_creation_tokens=0, cache_hit_tokens=400, output_tokens=50)
 OWN: Json = {"id": "custom_openai/x", "apis": ("chat",)}
 
 
@@ -34,14 +37,24 @@ OWN: Json = {"id": "custom_openai/x", "apis": ("chat",)}
 def through_litellm(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """The messages of each call that litellm was asked to make."""
     asked: list[object] = []
-    make = litellm.acompletion
 
-    async def noted(**arguments: object) -> object:
-        if arguments.get("max_tokens") != 16:  # the gateway's own, which prepares litellm
-            asked.append(arguments["messages"])
-        return await make(**arguments)
+    def note(owner: Any, name: str) -> None:
+        make = getattr(owner, name)
 
-    monkeypatch.setattr(litellm, "acompletion", noted)
+        async def noted(**arguments: object) -> object:
+            if 16 not in (arguments.get("max_tokens"), arguments.get("max_output_tokens")):
+                asked.append(arguments.get("messages", arguments.get("input")))
+            return await make(**arguments)
+
+        monkeypatch.setattr(owner, name, noted)
+
+    # Calls with a bound of 16 are the gateway's own, which prepare litellm.
+    for owner, name in (
+        (litellm, "acompletion"),
+        (litellm, "aresponses"),
+        (litellm.anthropic.messages, "acreate"),
+    ):
+        note(owner, name)
     return asked
 
 
@@ -179,3 +192,167 @@ def test_only_a_few_settings_are_kept(session: Open, http: Http, through_litellm
             assert http(trial).post(CHAT, json=HELLO | {"seed": seed}).status_code == 200
     assert [body["seed"] for body in upstream.requests] == seeds
     assert len(through_litellm) == 13, "the last settings are known, and the first ones no longer"
+
+
+THOUGHT = {"type": "thinking", "thinking": "Hm.", "signature": "EqQBCg+/="}
+USED = {"type": "tool_use", "id": "toolu_01", "name": "Bash", "input": {"command": "ls", "type": ["a"]}}
+MARK = {"cache_control": {"type": "ephemeral"}}
+MESSAGES_TURNS: list[Json] = [
+    {"role": "user", "content": [{"type": "text", "text": "Gó."} | MARK]},
+    {"role": "assistant", "content": [THOUGHT, USED]},
+    {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_01", "content": "Ünknown."}]},
+]
+RESPONSES_TURNS: list[Json] = [
+    {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Gó."}]},
+    {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAAA+/="},
+    {"type": "function_call", "call_id": "call_1", "name": "shell", "arguments": "{}"},
+    {"type": "function_call_output", "call_id": "call_1", "output": "Ünknown."},
+]
+AGAIN: dict[str, tuple[str, Json, Json]] = {
+    "messages": (
+        "/v1/messages",
+        {"system": [{"type": "text", "text": "Be good."} | MARK], "max_tokens": 900, "stream": True}
+        | {"tools": [{"name": "Bash", "input_schema": {"type": "object"}} | MARK]}
+        | {"messages": MESSAGES_TURNS},
+        {"messages": [*MESSAGES_TURNS, *MESSAGES_TURNS[1:]]},
+    ),
+    "responses": (
+        "/v1/responses",
+        {"instructions": "Be good.", "max_output_tokens": 900, "stream": True, "store": True}
+        | {"tools": [{"type": "function", "name": "shell", "parameters": {"type": "object"}}]}
+        | {"input": RESPONSES_TURNS, "include": ["reasoning.encrypted_content"]},
+        {"input": [*RESPONSES_TURNS, *RESPONSES_TURNS[1:]], "max_output_tokens": 800},
+    ),
+}
+"""API -> path, first request, and what is other in the second."""
+OF_API: dict[str, Json] = {
+    "anthropic": {"id": "anthropic/x"},
+    "openai": {"id": "openai/x"},
+    "own messages": {"id": "custom_openai/x", "apis": ("chat", "messages")},
+    "own responses": {"id": "custom_openai/x", "apis": ("chat", "responses")},
+    "anthropic, through": {"id": "anthropic/x", "stream": "through"},
+    "openai, through": {"id": "openai/x", "stream": "through"},
+}
+
+
+@pytest.mark.parametrize(
+    ("api", "model"),
+    [
+        ("messages", "anthropic"),
+        ("messages", "own messages"),
+        ("responses", "openai"),
+        ("responses", "own responses"),
+        ("messages", "anthropic, through"),
+        ("responses", "openai, through"),
+    ],
+)
+def test_another_apis_second_request_is_what_litellm_would_have_sent_and_answered(
+    session: Open,
+    http: Http,
+    through_litellm: list[object],
+    monkeypatch: pytest.MonkeyPatch,
+    api: str,
+    model: str,
+) -> None:
+    path, first, changes = AGAIN[api]
+    said = Behaviour(text="ok", reasoning="why", calls=(("shell", "{}"),), usage=CACHED)
+    with FakeUpstream(said) as upstream:
+        trial = session(upstream.url, **OF_API[model])
+        for body in (first, first | changes):
+            assert http(trial).post(path, json=body).status_code == 200
+        assert len(through_litellm) == 1, "the second call needed no translation"
+        monkeypatch.setattr(shortcuts, "MOST_LEARNED", 0)
+        other = session(upstream.url, name="other", **OF_API[model])
+        assert http(other).post(path, json=first | changes).status_code == 200
+    assert len(through_litellm) == 2
+    assert upstream.requests[1] == upstream.requests[2]
+    (expected,), call = other.calls, trial.calls[1]
+    assert (call.usage, call.cost_usd) == (expected.usage, expected.cost_usd)
+    assert call.usage == CACHED
+    assert call.dropped == expected.dropped == (("store",) if api == "responses" else ())
+    assert _said(call.response) == _said(expected.response)
+    assert CANARY not in trial.spec.ledger.read_text()
+
+
+def _said(answer: Json | None) -> Json:
+    """Return an answer without its numbers, and without the empty fields that litellm adds to Responses' answers."""
+    assert answer
+    text = re.sub(r'"((msg|call|rs|fc|signed|resp)_)[^"]*"', r'"\1"', json.dumps(answer))
+    pairs = json.loads(
+        text, object_hook=lambda one: {key: value for key, value in one.items() if value is not None}
+    )
+    said: Json = pairs
+    return said
+
+
+VENDORS = {"messages": "anthropic/x"}
+PATHS = {"messages": "/v1/messages", "responses": "/v1/responses"}
+
+
+@pytest.mark.parametrize(
+    ("api", "plain", "changed"),
+    [
+        (
+            "messages",
+            {"content": [{"type": "text", "text": "a"}]},
+            {"content": [{"type": "text", "text": " \n"}]},
+        ),
+        ("messages", {"content": [USED]}, {"content": [USED | {"id": "functions.Bash:0"}]}),
+        ("messages", {"content": [USED]}, {"content": [USED | {"id": "a__thought__b"}]}),
+        (
+            "messages",
+            {"content": [THOUGHT, USED]},
+            {"content": [THOUGHT | {"signature": "litellm_encrypted_reasoning:a"}, USED]},
+        ),
+        ("responses", RESPONSES_TURNS[2] | {"id": "fc_1"}, RESPONSES_TURNS[2] | {"id": "a_1"}),
+        ("responses", RESPONSES_TURNS[1], RESPONSES_TURNS[1] | {"encrypted_content": "litellm_enc:YQ==;b"}),
+        (
+            "responses",
+            RESPONSES_TURNS[1],
+            RESPONSES_TURNS[1] | {"id": "rs_123e4567-e89b-42d3-a456-426614174000"},
+        ),
+    ],
+)
+def test_what_litellm_rewrites_by_its_text_is_rewritten_later_too(
+    session: Open, http: Http, monkeypatch: pytest.MonkeyPatch, api: str, plain: Json, changed: Json
+) -> None:
+    first, role = {"role": "user", "content": "Go."}, {"role": "assistant"} if api == "messages" else {}
+    sent: list[list[Json]] = []
+    for most in (64, 0):
+        monkeypatch.setattr(shortcuts, "MOST_LEARNED", most)
+        with FakeUpstream(Behaviour(text="ok")) as upstream:
+            trial = session(upstream.url, id=VENDORS.get(api, "openai/x"), name=f"most{most}")
+            for item in (plain, changed, plain):
+                conversation = {"input" if api == "responses" else "messages": [first, role | item]}
+                bound = {"max_tokens": 900} if api == "messages" else {}
+                assert http(trial).post(PATHS[api], json=conversation | bound).status_code == 200
+        sent.append(upstream.requests)
+    assert sent[0] == sent[1]
+    (conversations,) = ([one.get("input", one.get("messages")) for one in sent[1]],)
+    assert conversations[1] != [first, role | changed], "litellm changes it"
+
+
+def test_thoughts_that_litellm_fits_to_the_bound_are_fitted_anew(session: Open, http: Http) -> None:
+    body = {
+        "messages": HELLO["messages"],
+        "output_config": {"effort": "high"},
+        "thinking": {"type": "adaptive"},
+    }
+    with FakeUpstream(Behaviour(text="ok")) as upstream:
+        trial = session(upstream.url, id="anthropic/claude-haiku-4-5")
+        for bound in (32_000, 2_000, 32_000):
+            assert http(trial).post("/v1/messages", json=body | {"max_tokens": bound}).status_code == 200
+    for one in upstream.requests:
+        assert one["thinking"]["budget_tokens"] < one["max_tokens"]
+
+
+def test_a_mark_that_litellm_takes_out_of_a_message_is_named(session: Open, http: Http) -> None:
+    """It takes it out of the very objects that it is given; the second try of a call is given the same."""
+    marked = {"role": "user", "content": [{"type": "text", "text": "a"} | MARK]}
+    with FakeUpstream(Behaviour(text="ok"), Behaviour(status_code=503), Behaviour(text="ok")) as upstream:
+        trial = session(upstream.url, **OWN)
+        for _ in range(2):
+            assert http(trial).post(CHAT, json={"messages": [marked]}).status_code == 200
+    assert [call.attempts for call in trial.calls] == [1, 2]
+    assert [call.dropped for call in trial.calls] == [("cache_control",)] * 2
+    assert "cache_control" not in str(upstream.requests)
