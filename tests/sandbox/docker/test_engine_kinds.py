@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,14 +19,16 @@ from runner.sandbox.docker import engine
 from runner.sandbox.docker.engine_kinds import UnfitEngineError
 from tests.support.sweeps import Cli
 
-PODMAN = {
-    "Components": [{"Name": "Podman Engine", "Version": "4.3.1"}],
-    "Version": "4.3.1",
-    "ApiVersion": "1.41",
-}
-"""The answer of Debian 12's Podman, shortened."""
+PODMEN = ("4.3.1", "5.4.2")
+"""Versions of Podman that were tried: those of Debian 12 and 13."""
 DOCKER = {"Components": [{"Name": "Engine", "Version": "28.5.1"}], "Version": "28.5.1", "ApiVersion": "1.51"}
 SECCOMP = "name=seccomp,profile=builtin"
+
+
+def podman(version: str) -> dict[str, Any]:
+    """Return what a Podman answers to Docker's question for versions, shortened."""
+    parts = [{"Name": "Podman Engine", "Version": version}, {"Name": "Conmon", "Version": "conmon version 2"}]
+    return {"Components": parts, "Version": version, "ApiVersion": "1.41"}
 
 
 @contextmanager
@@ -59,11 +62,13 @@ def answering(version: dict[str, Any], options: list[str]) -> Iterator[str]:
                 thread.join()
 
 
-def test_podman_was_taken_for_docker(monkeypatch: pytest.MonkeyPatch) -> None:
-    with answering(PODMAN, [SECCOMP]) as address:
+@pytest.mark.parametrize("version", PODMEN)
+def test_podman_was_taken_for_docker(monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+    with answering(podman(version), ["name=seccomp,profile=default"]) as address:
         monkeypatch.setenv("DOCKER_HOST", address)
         with pytest.raises(
-            UnfitEngineError, match=rf"^Podman 4\.3\.1 answers at {address}, and .* planted reward"
+            UnfitEngineError,
+            match=rf"^Podman {re.escape(version)} answers at {address}, and .* planted reward",
         ):
             engine.ensure(pytest.fail)
 
