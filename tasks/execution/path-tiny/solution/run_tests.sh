@@ -1,0 +1,5 @@
+#!/bin/bash
+set -e
+perl Makefile.PL
+make
+prove --blib --verbose t
