@@ -243,4 +243,5 @@ def _write_oracle(folder: Path, truth: Truth | None, into: Path) -> None:
 
 
 def _strata(project: Project) -> dict[str, str]:
+    """Return the fields of a task by which reports group projects."""
     return {"tier": project.tier, "category": project.category, "language": project.language}

@@ -68,7 +68,7 @@ class Outcomes(Record):
 
     @property
     def words(self) -> str:
-        """The three numbers as text."""
+        """The numbers of passed, failed and skipped tests as text."""
         return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
 
     def __add__(self, other: Outcomes) -> Outcomes:

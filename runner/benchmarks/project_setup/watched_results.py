@@ -156,7 +156,7 @@ class Pristine:
                 self._paths.setdefault(digest, []).append(file.relative_to(project).as_posix())
 
     def path(self, seen: str, digest: str) -> str | None:
-        """Return the project's file with this digest, wherever the copy at `seen` lies; None if there is none."""
+        """Return the path of the project's file with this digest, of which `seen` is a copy; None for no file."""
         paths = self._paths.get(digest, [])
         return next((path for path in paths if seen.endswith(f"/{path}")), paths[0] if paths else None)
 

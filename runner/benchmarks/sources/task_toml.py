@@ -108,7 +108,7 @@ class EnvironmentTable(NetworkTable):
         return data
 
     def unsupported(self, where: str) -> str | None:
-        """Return why such a container cannot run here; None if it can. `where` is the table's name."""
+        """Return why a container with these settings cannot run here; None if it can. `where` is the table's name."""
         if self.os.lower() != "linux":
             return f'[{where}] asks for os = "{self.os}": only Linux containers run here.'
         if self.gpus:

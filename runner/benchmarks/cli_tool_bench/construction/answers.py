@@ -201,4 +201,5 @@ def _small_text(file: Path) -> str:
 
 
 def _is_answer(path: Path) -> bool:
+    """Return whether a file in the folder of answers is one, by its name."""
     return path.suffix in (".py", ".md") or path.name == "schema.json"

@@ -235,7 +235,7 @@ class Attempt:
             case Control():
                 return self._described(self._controlled(args))
             case Read() | Write() | Edit():
-                return self._handled(args)
+                return self._use_file(args)
             case Check():
                 return self._checked(
                     checked(self._task, self._bench, self._from_scratch, self._limits.pass_share)
@@ -247,7 +247,7 @@ class Attempt:
                 return Result(found.lacking or "All goals are reached.", found.end if found.lacking else "")
         assert_never(args)
 
-    def _handled(self, args: Read | Write | Edit) -> Result:
+    def _use_file(self, args: Read | Write | Edit) -> Result:
         """Read, write or edit a file."""
         sandbox, folder = self._bench.sandbox, self._terminal.cwd
         if isinstance(args, Read):

@@ -72,7 +72,7 @@ def _kinds(found: Findings) -> list[Block]:
 
 
 def _phases(found: Findings) -> list[Block]:
-    """Return picture and table of section 3.5.2."""
+    """Return a picture and a table of the phases of the agents' work (section 3.5.2)."""
     table = _best_first(behaviour.phases(found.trials), found)
     if table.empty:
         return []
