@@ -2,8 +2,8 @@ r"""Tables of a report as files: CSV for programs, LaTeX for papers.
 
 Each table of the page becomes two files, in whichever section it stands. A CSV file has more than the page shows: the
 number behind each figure, and the ends of each interval that the page draws. Its columns are explained in `MEANINGS`.
-A LaTeX file is one `table` for `\input`, which needs the package `booktabs` and nothing else; its caption says what
-each column means, and over what it is counted.
+A LaTeX file is one `table` for `\input`, which needs the packages `booktabs` and `graphicx`. It is narrowed to the
+width of the line where it is wider. Its caption says what each column means, and over what it is counted.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ MEANINGS = "about_columns.csv"
 """File with the caption of each table and the meaning of its columns. No section can have this name."""
 _LONG = 48
 """Longest text in a cell that LaTeX does not break, in characters, as on the page."""
+_NARROWED = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
+"""Opens a box that LaTeX narrows to the line, but never widens."""
 _SPAN = re.compile(r"([\d.]+[kM%]?)-([\d.]+[kM%]?)")
 
 
@@ -123,18 +125,19 @@ def latex(filed: FiledTable) -> str:
     shown = [at for at in range(len(table.columns)) if _has_text(table, at)]
     heads = [escaped(table.columns[at].title) for at in shown]
     lines = [
-        r"% Needs \usepackage{booktabs}. Each report of the sweep writes this file again.",
+        r"% Needs \usepackage{booktabs,graphicx}. Each report of the sweep writes this file again.",
         r"\begin{table}[htbp]",
         r"\centering\small",
         _caption(filed, shown),
         f"\\label{{tab:{filed.name}}}",
+        _NARROWED,
         f"\\begin{{tabular}}{{{''.join(_alignment(table, at) for at in shown)}}}",
         r"\toprule",
         _row(heads),
         r"\midrule",
         *_body(table, shown),
         r"\bottomrule",
-        r"\end{tabular}",
+        r"\end{tabular}}",
         r"\end{table}",
     ]
     return "".join(f"{line}\n" for line in lines)
