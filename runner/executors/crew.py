@@ -37,8 +37,8 @@ class CrewRefused(Exception):  # noqa: N818 - says what happened
     """Raised when a crew did not start a trial, with the reason. Ends at `run_trials`."""
 
 
-class CrewBusy(Exception):  # noqa: N818 - says what happened
-    """Raised when a crew had no place for a trial that was handed to it ahead of time. Ends at `run_trials`."""
+class NotBegun(Exception):  # noqa: N818 - says what happened
+    """Raised when a crew had no place for a trial, or was lost before it began the trial. Ends at `run_trials`."""
 
 
 class CrewSettings(Record):
@@ -63,7 +63,7 @@ class Crew(Protocol):
         """Number of trials that the crew may have at a time, running and waiting ones together."""
 
     def start(self, trial: PlannedTrial) -> Future[TrialRecord]:
-        """Start a trial. The future raises `CrewLost`, `CrewRefused`, `CrewBusy` or what ends the sweep."""
+        """Start a trial. The future raises `CrewLost`, `CrewRefused`, `NotBegun` or what ends the sweep."""
 
 
 class Team(Protocol):
@@ -139,7 +139,7 @@ def _ended(
         team.dismiss(crew, refusal)
         desk.put_back(trial)
         return None
-    except CrewBusy:
+    except NotBegun:
         desk.put_back(trial)
         return None
     except CrewLost as loss:

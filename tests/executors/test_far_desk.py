@@ -255,6 +255,22 @@ def test_a_crew_that_is_given_up_begins_no_trial_and_leaves_no_record(desk: Desk
     assert desk.store.read(key) is None
 
 
+def test_a_trial_has_begun_once_its_crew_says_so_and_not_when_it_is_handed_over(desk: Desk) -> None:
+    first, second, *_ = (trial.key for trial in desk.plan.todo)
+
+    async def work() -> None:
+        line = Line()
+        window = Window(desk, line.answer)
+        await window.begin(first)
+        await window.begin(second)
+        assert not window.begun
+        FarDisplay(line).entered(first, "environment")
+        window.take(await line.messages())
+        assert window.begun == {first}
+
+    asyncio.run(work())
+
+
 def test_a_trial_that_finds_no_place_in_time_goes_back_and_never_starts(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

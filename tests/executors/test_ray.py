@@ -11,6 +11,7 @@ from pathlib import Path
 import docker
 import pytest
 
+from runner.executors.desk import NODE_LOST
 from runner.records import Status
 from tests.support.tasks_factory import make_task
 from tests.support.waiting import until
@@ -80,6 +81,25 @@ def test_short_trials_that_wait_on_crews_which_die_are_neither_lost_nor_doubled(
     records = campaign.records()
     assert (len(records), {record.status for record in records.values()}) == (40, {Status.COMPLETED})
     assert not list(outputs.glob("trials/*/*/superseded"))
+
+
+def test_trials_that_only_waited_on_a_crew_which_dies_are_not_lost(
+    campaign: Campaign, outputs: Path, tmp_path: Path
+) -> None:
+    """No try may be lost, so a trial that was is invalid. The crew runs two trials, and two wait there."""
+    (notes := tmp_path / "notes").mkdir()
+    words = "executor.retries=0", "executor.nodes=1", "agent.questions=0", "agent.seconds=0.5"
+    campaign.start(*words, f"agent.notes={notes}", dataset=_numbered(20))
+    until(lambda: len(campaign.records()) >= 6, 180)
+    os.kill(campaign.cluster.crews()[0], signal.SIGKILL)
+    began = {path.name.partition("-")[0] for path in notes.glob("*.begins")}
+    campaign.driver.wait(300)
+    assert outputs.is_dir()
+    records = campaign.records().values()
+    assert len(records) == 20, campaign.log.read_text()
+    lost = {record.task for record in records if record.error and record.error.type == NODE_LOST}
+    assert lost <= began, "the others were never begun"
+    assert all(record.status is Status.COMPLETED for record in records if record.task not in lost)
 
 
 def test_ctrl_c_ends_the_trials_of_all_nodes_with_their_records(campaign: Campaign, outputs: Path) -> None:

@@ -14,7 +14,7 @@ from ray.exceptions import RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from runner.errors import OutputsError
-from runner.executors.crew import CrewBusy, CrewFailed, CrewLost, CrewRefused
+from runner.executors.crew import CrewFailed, CrewLost, CrewRefused, NotBegun
 from runner.executors.ray.cluster import RESOURCE
 from runner.executors.ray.crew import SILENT_SECONDS, NodeCrew
 from runner.executors.ray.messages import Address, Ended, address_of
@@ -61,7 +61,7 @@ class HiredCrew:
         self._loop = asyncio.get_running_loop()
         self._window = Window(desk, self._send)
         self._leaving = asyncio.Event()
-        self._loss: CrewLost | None = None
+        self._is_lost = False
         self._actor = (
             ray.remote(kind)
             .options(
@@ -139,7 +139,7 @@ class HiredCrew:
             patience = SILENT_SECONDS
 
     async def give_up(self, loss: CrewLost) -> None:
-        """End the crew's process. Its trials are lost, unless their records have arrived."""
+        """End the crew's process. The trials that it has begun are lost, unless their records have arrived."""
         with suppress(RayError):
             ray.kill(self._actor)
         await self._window.close()
@@ -148,8 +148,8 @@ class HiredCrew:
             if record and (record.status.finished or record.status is Status.CANCELLED):
                 self._end(future, record)
             else:
-                self._end(future, loss)
-        self._loss = loss
+                self._end(future, loss if trial.key in self._window.begun else NotBegun())
+        self._is_lost = True
 
     async def leave(self, seconds: float) -> None:
         """Stop the crew's trials and wait for them, let it clean up, and end it."""
@@ -163,8 +163,8 @@ class HiredCrew:
         await self.employment
 
     async def _run(self, trial: PlannedTrial, future: Future[TrialRecord]) -> None:
-        if self._loss:  # it was given up while the trial was on its way here
-            self._end(future, self._loss)
+        if self._is_lost:  # it was given up while the trial was on its way here
+            self._end(future, NotBegun())
             return
         try:
             retries = await self._window.begin(trial.key)
@@ -211,7 +211,7 @@ class HiredCrew:
 def _why(ended: Ended) -> Exception:
     """Return why a trial has no record."""
     if ended.unstarted:
-        return CrewBusy()
+        return NotBegun()
     if ended.failure:
         return OutputsError(ended.failure)
     return CrewFailed(ended.broken) if ended.broken else CrewRefused(ended.refused)

@@ -104,11 +104,6 @@ class RayTeam:
         if isinstance(why, EngineError) and not any(other.ready for other in self._crews.values()):
             raise why
 
-    def stop(self) -> None:
-        """Cancel all trials. They end soon, with their records."""
-        for crew in tuple(self._crews.values()):
-            self.call(crew.stop())
-
     # --- in the loop ---
 
     async def _hire(self) -> None:

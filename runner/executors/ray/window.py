@@ -44,6 +44,8 @@ class Window:
         self._answers: list[Answer] = []
         self.written: dict[str, TrialRecord] = {}
         """Key -> the last record that came from the crew, on disk."""
+        self.begun: set[str] = set()
+        """Keys of the trials that the crew has begun to run, as far as it has told."""
         self._serving: dict[str, Callable[..., Awaitable[Any]]] = {
             "begin": self._begin,
             "may_start": self._may_start,
@@ -57,7 +59,7 @@ class Window:
             "withdraw": self._withdraw,
             "ended": self._ended,
             "closed": self._closed,
-            "entered": desk.display.entered,
+            "entered": self._entered,
             "acting": desk.display.acting,
             "note": desk.display.note,
         }
@@ -204,6 +206,10 @@ class Window:
         self._desk.store.write(record)
 
     # --- news ---
+
+    def _entered(self, key: str, phase: str) -> None:
+        self.begun.add(key)
+        self._desk.display.entered(key, phase)
 
     def _withdraw(self, number: int) -> None:
         if task := self._asked.get(number):
