@@ -19,6 +19,7 @@ import sys
 import tarfile
 import zipfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib.util import MAGIC_NUMBER
 from pathlib import Path
@@ -708,9 +709,13 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], 
     there = solution(REQUIRING, "requiring", folder / "cache")
     answers["requiring"] = Answer(source=there / "source", borrowed=there / borrowed_files.FILE)
     answers["with what it requires"] = Answer(source=there / "source")
-    for place in UPSTREAM:
-        code = fetch_upstream(read_yaml(place / SOURCE, Source, SOURCE), place, folder / "cache", print)
-        answers[place.name] = Answer(source=code)
+
+    def upstream(place: Path) -> Path:
+        return fetch_upstream(read_yaml(place / SOURCE, Source, SOURCE), place, folder / "cache", print)
+
+    with ThreadPoolExecutor(8) as pool:  # most of the time is the index's
+        for place, code in zip(UPSTREAM, pool.map(upstream, UPSTREAM), strict=True):
+            answers[place.name] = Answer(source=code)
     cells = [Cell(agent=agent, model=MODEL, dataset=dataset, budget=Budget(), attempts=1) for agent in agents]
     by_name = {trial.task.name: trial for trial in make_plan(cells[:1], sandboxes, lambda _: ()).trials}
     trials = [
