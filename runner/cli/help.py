@@ -252,10 +252,9 @@ def _other_keys(file: Path, group: str, folders: Sequence[Path]) -> str:
 
 def summary(file: Path) -> str:
     """Return the first comment line of a YAML file that is not a directive."""
-    for line in file.read_text().splitlines():
-        if line.startswith("#") and "@package" not in line:
-            return line.lstrip("# ")
-    return ""
+    with file.open() as lines:  # the summary is near the beginning of a file that may be long
+        found = (line for line in lines if line.startswith("#") and "@package" not in line)
+        return next(found, "").lstrip("# ").rstrip("\n")
 
 
 def complete(line: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import pandas as pd
 
@@ -132,10 +133,10 @@ def workflow(found: Findings) -> Section:
 def _matrix(name: str, what: str, table: pd.DataFrame, found: Findings) -> Picture:
     """Return a picture of transitions with a panel for each cell."""
     cells = set(table.index.get_level_values("cell"))
-    order = [cell for cell in found.cells.index if cell in cells]
+    order: dict[Any, str] = {cell: who for cell, who in found.names.items() if cell in cells}
     return Picture(
         f"behaviour_{name}",
         f"Share of the {what} (rows) that each one (columns) follows, a panel a cell.",
         f"Matrices of transitions between {what}.",
-        partial(figures.transitions, {found.names[cell]: table.loc[cell] for cell in order}),
+        partial(figures.transitions, {who: table.loc[cell] for cell, who in order.items()}),
     )

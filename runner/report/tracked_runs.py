@@ -227,17 +227,18 @@ def _content(file: Path) -> str:
 def _best(found: Findings) -> dict[str, str]:
     """Return the winners by each criterion as tags `assay.best.<criterion>`, and as the run's description in MLflow."""
     tags: defaultdict[str, list[str]] = defaultdict(list)
+    names = found.names
     for name, own in found.by_dataset():
         few = small_tiers(own.trials, found.scoring).get(name, ())
         best = winners(own.contenders, found.draws, found.scoring.confidence, few)
         tags["mlflow.note.content"].append(f"**{name}: {verdict(best)}**\n")
         for winner in best:
-            cells = " = ".join(found.names[cell] for cell in winner.best)
+            cells = " = ".join(names[cell] for cell in winner.best)
             lead = _LEADS[winner.clear]
             criterion = winner.criterion.replace("/", "_per_")
             tags[f"assay.best.{criterion}"].append(f"{cells}: {winner.value}, {lead}")
             tags["mlflow.note.content"].append(f"* {winner.criterion}: {cells}, {winner.value} ({lead})")
-        if sentence := lead_sentence(best, found.names, few):
+        if sentence := lead_sentence(best, names, few):
             tags["mlflow.note.content"].append(f"\n{sentence}")
         if absent := not_in_the_running(best, len(own.contenders)):
             tags["mlflow.note.content"].append(f"\n{absent}")

@@ -34,7 +34,7 @@ from runner.sweeps.plan import make_plan
 from runner.sweeps.store import Store
 from runner.trials.context import TrialContext
 from runner.trials.run import run_to_the_end
-from tests.bench import cases, construction, crews, nl2repo, planning, scoring, tracing
+from tests.bench import cases, construction, crews, nl2repo, planning, scoring, starting, tables, tracing
 from tests.bench import gateway as bench_gateway
 from tests.bench.planning import write_records
 from tests.support.tasks_factory import dataset, make_task
@@ -47,23 +47,19 @@ def main() -> None:
     """Run every measurement, one line each."""
     with tempfile.TemporaryDirectory(prefix="assay-bench-") as scratch:
         folder = Path(scratch)
-        _help()
+        starting.main()
         _resume(folder / "resume")
         planning.main(folder / "planning")
         _overhead(folder / "overhead")
         _memory(folder / "memory")
     bench_gateway.main()
     scoring.main()
+    tables.main()
     tracing.main()
     cases.main()
     construction.main()
     nl2repo.main()
     crews.main()
-
-
-def _help() -> None:
-    seconds = _median(lambda: _run("--help"), 5)
-    print(f"--help: {seconds:.2f} s (bound 0.1 s)")
 
 
 def _resume(folder: Path) -> None:

@@ -44,6 +44,11 @@ class Cost(NamedTuple):
 def main(folder: Path) -> None:
     """Run every measurement: a line each, with the tenth of the trials beside it."""
     small, large = (_sweep(folder / str(tasks), tasks) for tasks in (50, 500))
+    sizes = [(folder / str(tasks) / "outputs/many/sweep.json").stat().st_size for tasks in (50, 500)]
+    print(
+        f"sweep.json: {sizes[0] / 1024:.0f} KiB with 10,000 trials of 50 tasks, {sizes[1] / 1024:.0f} with 100,000 of "
+        f"500 ({(sizes[1] - sizes[0]) / 90_000:.1f} bytes a trial more; no bound)"
+    )
     for what, bound in (
         ("plan", "bound 10 s, 1000 MB"),
         ("resume, nothing left", "bound 10 s, 1000 MB"),
@@ -77,20 +82,21 @@ def _sweep(folder: Path, tasks: int) -> dict[str, Cost]:
         *(f"outputs={folder / 'outputs'}", "tracker=none", "name=many"),
     ]
     command = [sys.executable, "-m", "runner", *words]
-    costs = {"plan": _cost([*command, "dry_run=true"])}
+    costs = {"plan": cost([*command, "dry_run=true"])}
     sweep = load(compose(cli.check(words)))
     store = Store(folder / "outputs")
     write_records(make_plan(sweep.cells, sweep.settings.sandbox, lambda _: ()), store)
-    costs["resume without an index, with tables and report"] = _cost(command)
-    costs["resume, nothing left"] = _cost(command)
-    costs["dry run, nothing left"] = _cost([*command, "dry_run=true"])
-    costs["bare reading of the records"] = _cost(
+    costs["resume without an index, with tables and report"] = cost(command)
+    costs["resume, nothing left"] = cost(command)
+    costs["dry run, nothing left"] = cost([*command, "dry_run=true"])
+    costs["bare reading of the records"] = cost(
         [sys.executable, "-c", READING, str(store.outputs / "trials")]
     )
     return costs
 
 
-def _cost(command: list[str]) -> Cost:
+def cost(command: list[str]) -> Cost:
+    """Run a command and return its cost. Raises `SystemExit` if it fails."""
     environment = os.environ | {"CI": "true"}
     began = time.monotonic()
     with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL) as process:
