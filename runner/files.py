@@ -15,9 +15,10 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 """Error numbers of a full disk."""
 
 
-def write_atomically(path: Path, content: bytes, *, lasting: bool = True) -> None:
+def write_atomically(path: Path, content: bytes | Iterable[bytes], *, lasting: bool = True) -> None:
     """Write a file beside its place, flush it to disk and rename it, so that nobody reads half of it.
 
+    A large content may come in pieces, which are never in memory together.
     A file that need not outlast a power cut is not flushed (`lasting`), which spares a busy disk.
 
     Raises `OutputsError` if the disk is full or the folder cannot be written.
@@ -26,7 +27,7 @@ def write_atomically(path: Path, content: bytes, *, lasting: bool = True) -> Non
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with beside.open("wb") as handle:
-            handle.write(content)
+            handle.writelines([content] if isinstance(content, bytes) else content)
             if lasting:
                 handle.flush()
                 os.fsync(handle.fileno())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,14 +48,11 @@ class Findings(NamedTuple):
 
     def of_contenders(self, draws: Draws) -> Draws:
         """Return the part of these draws that is the contenders'."""
-        own = self.contenders.index
-        at = [place for place, cell in enumerate(draws.cells) if cell in own]
-        return Draws(
-            tuple(draws.cells[place] for place in at),
-            tuple(draws.datasets[place] for place in at),
-            {name: values[at] for name, values in draws.observed.items()},
-            {name: values[:, at] for name, values in draws.drawn.items()},
-        )
+        return _part_of(draws, self.contenders.index)
+
+    def draws_of(self, cells: Iterable[str]) -> Draws:
+        """Return the draws of these cells."""
+        return _part_of(self.draws, cells)
 
     @property
     def dataset(self) -> str:
@@ -84,6 +81,18 @@ class Findings(NamedTuple):
             cells=self.cells[self.cells.index.isin(cells)],
             tiers=self.tiers[self.tiers.index.get_level_values("cell").isin(cells)],
         )
+
+
+def _part_of(draws: Draws, cells: Iterable[str]) -> Draws:
+    """Return the part of draws that is of these cells, in the order of the draws."""
+    own = set(cells)
+    at = [place for place, cell in enumerate(draws.cells) if cell in own]
+    return Draws(
+        tuple(draws.cells[place] for place in at),
+        tuple(draws.datasets[place] for place in at),
+        {name: values[at] for name, values in draws.observed.items()},
+        {name: values[:, at] for name, values in draws.drawn.items()},
+    )
 
 
 def find(plan: SweepFile, folder: Path, trials: pd.DataFrame, ran: Mapping[str, Any]) -> Findings:
