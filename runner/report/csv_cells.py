@@ -70,9 +70,11 @@ def csv_pieces(table: pd.DataFrame) -> Iterator[str]:
     for start in range(0, len(table), _ROWS_AT_ONCE):
         rows = table.iloc[start : start + _ROWS_AT_ONCE]
         fields = [_fields(rows.iloc[:, at]) for at in range(table.shape[1])]
+        if len(fields) == 1:
+            fields = [pa.array([field or _EMPTY for field in fields[0].to_pylist()], pa.large_string())]
         if fields:
             joined = compute.binary_join_element_wise(*fields, pa.scalar(",", pa.large_string()))
-            yield "".join(f"{row or _EMPTY}\n" for row in joined.to_pylist())
+            yield "\n".join([*joined.to_pylist(), ""])
 
 
 def _heads(table: pd.DataFrame) -> pd.Index:
@@ -80,24 +82,29 @@ def _heads(table: pd.DataFrame) -> pd.Index:
 
 
 def _fields(column: pd.Series) -> pa.Array:
-    """Return the values of a column as they stand in a row of a CSV file: pandas writes each different value once."""
+    """Return the values of a column as they stand in a row of a CSV file; each different value is written once."""
     if column.isna().all():
-        codes, values = np.full(len(column), -1), column[:0]
-    elif column.dtype == "float64":  # by their bits, since two zeros are equal and are written differently
-        codes, bits = pd.factorize(column.to_numpy("float64").view("int64"))
+        return pa.repeat(pa.scalar("", pa.large_string()), len(column))
+    if column.dtype == "float64":  # by their bits, since two zeros are equal and are written differently
+        codes, bits = pd.factorize(column.to_numpy().view("int64"))
         values = pd.Series(bits.view("float64"))
     elif _is_text(column) and pd.api.types.infer_dtype(column, skipna=True) != "string":
         codes, values = np.arange(len(column)), column  # 1 equals True
     else:
         codes, words = pd.factorize(column)
         values = pd.Series(words)
-    written = [*_lines(_harmless(values)), ""]  # the last is for missing values, whose code is -1
+    written = [*_written(values), ""]  # the last is for missing values, whose code is -1
     return pa.array(written, pa.large_string()).take(pa.array(np.where(codes < 0, len(written) - 1, codes)))
 
 
-def _lines(column: pd.Series) -> list[str]:
-    """Return what pandas writes for each value of a column without control characters."""
-    text = str(column.to_csv(header=False, index=False, na_rep=_MISSING, lineterminator="\n"))
+def _written(values: pd.Series) -> list[str]:
+    """Return what pandas writes for each of these values; a missing one is empty."""
+    if values.dtype == "float64":
+        return ["" if value != value else repr(value) for value in values.tolist()]  # noqa: PLR0124 - NaN
+    harmless = _harmless(values)
+    if isinstance(values.dtype, pd.StringDtype) and harmless is values and values.notna().all():
+        return [*values]
+    text = str(harmless.to_csv(header=False, index=False, na_rep=_MISSING, lineterminator="\n"))
     return ["" if line in (_MISSING, _EMPTY) else line for line in text.split("\n")[:-1]]
 
 

@@ -9,11 +9,15 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from metrics.ams import tier_scores
+from metrics.table import GROUPED, categorized
 from metrics.uncertainty import Draws, bootstrap
 from runner.records import Scoring
 from runner.report.leaderboard import cell_scores, lines
 from runner.report.wording import cell_name
 from runner.sweeps.sweep_file import SweepFile
+
+PICTURED = 40
+"""Most cells that a picture with a line for each cell shows; of more, nothing can be read."""
 
 
 class Findings(NamedTuple):
@@ -45,6 +49,19 @@ class Findings(NamedTuple):
     def rivals(self) -> Draws:
         """Draws of the contenders."""
         return self.of_contenders(self.draws)
+
+    @property
+    def pictured(self) -> Findings:
+        """The same with only the first `PICTURED` contenders, best first."""
+        return self._replace(cells=self.contenders.head(PICTURED))
+
+    @property
+    def pictured_note(self) -> str:
+        """Sentence for a caption, with a space before it; empty if all contenders are pictured."""
+        count = len(self.contenders)
+        if count <= PICTURED:
+            return ""
+        return f" Shown are the first {PICTURED} of {count} cells in the order of the leaderboard."
 
     def of_contenders(self, draws: Draws) -> Draws:
         """Return the part of these draws that is the contenders'."""
@@ -97,13 +114,14 @@ def _part_of(draws: Draws, cells: Iterable[str]) -> Draws:
 
 def find(plan: SweepFile, folder: Path, trials: pd.DataFrame, ran: Mapping[str, Any]) -> Findings:
     """Compute the findings of a sweep; `trials` is the result of `trials_table`."""
-    draws = bootstrap(trials, plan.scoring)
+    grouped = categorized(trials, GROUPED)
+    draws = bootstrap(grouped, plan.scoring)
     return Findings(
         plan,
         folder,
         trials,
-        cell_scores(trials, plan.scoring, draws),
-        tier_scores(trials, plan.scoring),
+        cell_scores(grouped, plan.scoring, draws),
+        tier_scores(grouped, plan.scoring),
         draws,
         ran,
     )

@@ -30,7 +30,7 @@ _SHOWN = 20
 
 def pass_profile(found: Findings) -> Section | None:
     """Show which tiers the passes come from."""
-    cells = found.contenders
+    cells = found.pictured.cells
     if cells.empty:
         return None
     scores = lines(found.tiers)
@@ -49,7 +49,7 @@ def pass_profile(found: Findings) -> Section | None:
     )
     picture = Picture(
         "pass_profile",
-        "Tasks passed, by tier, of those planned; best first.",
+        f"Tasks passed, by tier, of those planned; best first.{found.pictured_note}",
         f"Bars of passes by tier. {passes_text}.",
         partial(figures.pass_profile, counts, planned),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
+from functools import reduce
 from pathlib import Path
 from typing import NamedTuple
 
@@ -150,8 +151,8 @@ def read_source(word: str, outputs: Path) -> Source:
 
 def cells_of(trials: pd.DataFrame) -> pd.Series[str]:
     """Return the name of each row's cell; a missing part is left out, for `check` to name."""
-    parts = trials[list(AXES)].astype("string").fillna("")
-    return parts[AXES[0]].str.cat(parts[list(AXES[1:])], sep=CELL_SEPARATOR)
+    parts = [trials[name].astype("string").fillna("") for name in AXES]
+    return reduce(lambda before, part: before + CELL_SEPARATOR + part, parts)
 
 
 def read_table(path: Path) -> pd.DataFrame:
