@@ -110,7 +110,9 @@ def _bare_numbers(values: pd.Series) -> pd.Series[bool]:
         return pd.Series(data=False, index=values.index)
     codes, words = pd.factorize(values.astype("str"))  # times are often shared by many trials
     numbers = pd.to_numeric(pd.Series(words), errors="coerce").notna().to_numpy(bool)
-    return pd.Series(np.append(numbers, False)[codes], index=values.index)  # the code of a missing value is -1
+    return pd.Series(
+        np.append(numbers, False)[codes], index=values.index
+    )  # the code of a missing value is -1
 
 
 def flags(values: pd.Series) -> pd.Series[bool]:

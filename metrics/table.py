@@ -97,7 +97,9 @@ def moments(values: pd.Series) -> pd.Series:
         return pd.to_datetime(values, utc=True)
     codes, words = pd.factorize(values.astype("str"))  # times are often shared by many trials
     read = pd.to_datetime(pd.Series(words, dtype="str"), utc=True, format="ISO8601", errors="coerce")
-    return read.reindex(codes).set_axis(values.index)  # the code of a missing value is -1, which is not in the index
+    return read.reindex(codes).set_axis(
+        values.index
+    )  # the code of a missing value is -1, which is not in the index
 
 
 def categorized(trials: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:

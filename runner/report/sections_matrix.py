@@ -10,7 +10,7 @@ from typing import Any, Final
 from runner.report.blocks import Box, Matrix, MatrixColumn, MatrixRow, Section, SignedTrial, Text
 from runner.report.findings import Findings
 from runner.report.leaderboard import lines
-from runner.report.shown_trials import shown_trials
+from runner.report.shown_trials import MOST, shown_trials
 from runner.report.trial_states import FAILED, IDLE, PASSED, REFUSED, STATES, State, states
 from runner.report.wording import agent_name, model_name, spend
 
@@ -25,10 +25,10 @@ def linked(folder: Path) -> frozenset[str]:
     return frozenset(page.stem for page in (folder / "report" / PAGES).glob("*.html"))
 
 
-def matrix(found: Findings) -> Section:
-    """Show each task in each cell: passes, USD, and a link to the page of each trial."""
+def matrix(found: Findings, most: int = MOST) -> Section:
+    """Show each task in each cell, with at most `most` trials: passes, USD, and a link to the page of each trial."""
     pages = linked(found.folder)
-    shown = shown_trials(found)
+    shown = shown_trials(found, most)
     trials = shown.trials.sort_values(["task", "attempt"], kind="stable")
     boxes: defaultdict[tuple[str, str], list[Line]] = defaultdict(list)
     of_cell: defaultdict[str, list[Line]] = defaultdict(list)

@@ -29,16 +29,16 @@ class Shown(NamedTuple):
     """What is left out, and where the whole is; empty if nothing is."""
 
 
-def shown_trials(found: Findings, most: int = MOST) -> Shown:
+def shown_trials(found: Findings, most: int = MOST, columns: int = _CELLS) -> Shown:
     """Return at most `most` trials of a dataset, or those of one task if these are more.
 
-    Of a larger sweep the best cells are chosen, and the tasks on which cells differ most: those that about half of all
-    cells solved.
+    Of a larger sweep the best cells are chosen, at most so many `columns`, and the tasks on which cells differ most:
+    those that about half of all cells solved.
     """
     trials, ranked = found.trials, tuple(map(str, found.cells.index))
     if len(trials) <= most:
         return Shown(trials, ranked, "")
-    cells = ranked[:_CELLS]
+    cells = ranked[:columns]
     rows = trials[trials["cell"].isin(cells)]
     tasks, sizes = _most_telling(trials), rows["task"].value_counts()
     taken = int((sizes.reindex(tasks, fill_value=0).cumsum() <= most).sum())

@@ -221,12 +221,12 @@ def _html(sources: Sources, made: Sequence[Section], digest: str) -> str:
     )
 
 
-def list_pages(found: Findings) -> dict[str, bytes]:
-    """Return the list of trials and the page that shows two of them, by their paths in the report's folder."""
+def list_pages(found: Findings, most: int = MOST) -> dict[str, bytes]:
+    """Return a list of at most `most` trials and the page that shows two, by their paths in the report's folder."""
     pages = linked(found.folder)
     datasets = found.by_dataset()
-    most = MOST if len(found.trials) <= MOST else MOST // len(datasets)
-    shown = [shown_trials(own, most) for _, own in datasets]
+    share = most if len(found.trials) <= most else most // len(datasets)
+    shown = [shown_trials(own, share) for _, own in datasets]
     several = len(datasets) > 1
     left_out = [
         f"{name}: {part.about}" if several else part.about
