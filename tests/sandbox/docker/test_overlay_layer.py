@@ -118,20 +118,10 @@ def test_the_changes_are_those_that_the_engine_lists(provider: DockerSandboxes, 
 PLACES = st.sampled_from(
     ["a", "a/b", "a/b/c", "a/b/c/one", "a/d", "a/d/two", "e", "e/f", "e/f/three", "four", "new", "new/x"]
 )
+COMMANDS = ("rm -rf {}", "mkdir -p {}", "echo x > {}", "chmod 711 {}", "touch {}")
+COMMANDS_OF_TWO = ("mv -T {} {}", "cp -a {} {}", "ln -s {} {}", "ln {} {}")
 STEPS = st.tuples(
-    st.sampled_from(
-        [
-            "rm -rf {}",
-            "mkdir -p {}",
-            "echo x > {}",
-            "chmod 711 {}",
-            "touch {}",
-            "mv -T {} {}",
-            "cp -a {} {}",
-            "ln -s {} {}",
-            "ln {} {}",
-        ]
-    ),
+    st.sampled_from(COMMANDS + COMMANDS_OF_TWO),
     PLACES,
     PLACES,
 )
