@@ -130,9 +130,11 @@ def _curve(found: Findings, tier: str, cells: pd.DataFrame) -> pd.DataFrame:
     """Return CBQ at the tier's budgets, a row for each of `cells`, best first; empty if the tier has no tasks."""
     # Two quantiles of cost may be the same amount.
     budgets = tuple(dict.fromkeys(found.scoring.tiers[tier].budgets))
-    curve = budget_curve(found.trials, found.scoring.attempts, budgets, found.scoring.cbq)
-    own = curve[curve.index.get_level_values("tier") == tier].droplevel("tier")
-    return own.reindex(cells.index) if len(own) else own
+    trials = found.trials[found.trials["tier"] == tier]
+    if trials.empty:
+        return pd.DataFrame()
+    own = budget_curve(trials, found.scoring.attempts, budgets, found.scoring.cbq).droplevel("tier")
+    return own.reindex(cells.index)
 
 
 def effort(found: Findings) -> Section | None:
