@@ -53,8 +53,8 @@ def to_csv(table: pd.DataFrame, *, index: bool) -> str:
     """Return the text of a CSV file."""
     if not index:
         return "".join(csv_pieces(table))
-    harmless = pd.DataFrame({at: _harmless(table.iloc[:, at]).to_numpy() for at in range(table.shape[1])})
-    harmless.columns = _heads(table)
+    harmless = pd.DataFrame({at: _harmless(table.iloc[:, at]).array for at in range(table.shape[1])})
+    harmless.columns = pd.Index(_heads(table))
     harmless.index = pd.Index(
         [tuple(map(cell, key)) if isinstance(key, tuple) else cell(key) for key in table.index],
         name=None if table.index.nlevels > 1 else table.index.name,
@@ -77,8 +77,8 @@ def csv_pieces(table: pd.DataFrame) -> Iterator[str]:
             yield "\n".join([*joined.to_pylist(), ""])
 
 
-def _heads(table: pd.DataFrame) -> pd.Index:
-    return pd.Index([cell(name) for name in table.columns])
+def _heads(table: pd.DataFrame) -> list[Any]:
+    return [cell(name) for name in table.columns]
 
 
 def _fields(column: pd.Series) -> pa.Array:

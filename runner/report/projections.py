@@ -58,7 +58,7 @@ def write_projections(sweep: Path, outputs: Path) -> str:
         trials = labelled(trials, plan.scoring)
         found = find(plan, sweep, trials, {"versions": plan.versions, **what_ran(records.values())})
         text = _text(found, outputs, WIDTH)
-        contents = (
+        contents: tuple[bytes | Iterable[bytes], ...] = (
             (piece.encode() for piece in csv_pieces(trials)),
             trials.to_parquet(index=False),
             to_csv(found.cells, index=True).encode(),

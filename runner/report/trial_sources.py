@@ -51,7 +51,10 @@ def _read_regular_csv(path: Path) -> pd.DataFrame | None:
     names = table.column_names
     if not (table.num_rows and all(names)) or len(set(names)) < len(names):
         return None
-    return table.to_pandas(types_mapper=lambda _: pd.StringDtype(na_value=np.nan), split_blocks=True)
+    texts: pd.DataFrame = table.to_pandas(
+        types_mapper=lambda _: pd.StringDtype(na_value=np.nan), split_blocks=True
+    )
+    return texts
 
 
 def _read_any_csv(path: Path) -> pd.DataFrame:
