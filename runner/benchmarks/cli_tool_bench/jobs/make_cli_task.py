@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 from pydantic import Field
 
 from runner.benchmarks.cli_tool_bench.construction import checkout
-from runner.benchmarks.cli_tool_bench.construction.answers import Answers
 from runner.benchmarks.cli_tool_bench.construction.making import MadeTask, Making, Workshop
-from runner.benchmarks.cli_tool_bench.construction.model import ANSWER_TOKENS, ConstructionModel
 from runner.benchmarks.cli_tool_bench.construction.recipe import (
     FILE,
     FOLDER,
@@ -23,6 +21,8 @@ from runner.benchmarks.cli_tool_bench.construction.recipe import (
     write_recipe,
 )
 from runner.benchmarks.cli_tool_bench.construction.steps import Steps
+from runner.benchmarks.sources.answering_model import ANSWER_TOKENS, ConstructionModel
+from runner.benchmarks.sources.answers import Answers
 from runner.benchmarks.sources.references import CHECKOUT
 from runner.errors import ConfigError, FetchError, TaskError
 from runner.sweeps.cells import Job, Sweep
