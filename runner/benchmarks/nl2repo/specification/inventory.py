@@ -23,12 +23,7 @@ def inventory(root: Path) -> list[Entry]:
     Private definitions that a public module imports are listed once more, at the end, under the public name. A folder
     `src` is not part of modules' names. Raises `ConfigError` if there is no file, or one cannot be parsed.
     """
-    files = (
-        [root]
-        if root.is_file()
-        else [path for path in sorted(root.rglob("*.py")) if _counts(path.relative_to(root))]
-    )
-    base = root.parent if root.is_file() or (root / "__init__.py").is_file() else root
+    files, base = package_files(root), import_root(root)
     if not files:
         raise ConfigError(f"{root} holds no Python file of a package.")
     entries: list[Entry] = []
@@ -43,11 +38,28 @@ def inventory(root: Path) -> list[Entry]:
 
 def code_lines(root: Path) -> int:
     """Count the lines of a package's code that are neither blank nor a comment (section 3.1.1)."""
-    files = (
-        {root} if root.is_file() else {path for path in root.rglob("*.py") if _counts(path.relative_to(root))}
-    )
-    texts = (path.read_text("utf-8", errors="replace").splitlines() for path in files)
+    texts = (path.read_text("utf-8", errors="replace").splitlines() for path in package_files(root))
     return sum(bool(line.strip()) and not line.strip().startswith("#") for text in texts for line in text)
+
+
+def package_files(root: Path) -> list[Path]:
+    """Return the Python files of a package below a folder, sorted, without tests, documents and examples."""
+    if root.is_file():
+        return [root]
+    return [path for path in sorted(root.rglob("*.py")) if _counts(path.relative_to(root))]
+
+
+def import_root(root: Path) -> Path:
+    """Return the folder from which the modules of `root` are imported, but for a folder `src`."""
+    return root.parent if root.is_file() or (root / "__init__.py").is_file() else root
+
+
+def assigned_attributes(root: Path) -> set[str]:
+    """Return the names of the attributes that the code of a package assigns: `x` of `self.x = 1`."""
+    nodes = (node for file in package_files(root) for node in ast.walk(ast.parse(file.read_bytes())))
+    return {
+        node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+    }
 
 
 def _counts(path: Path) -> bool:
