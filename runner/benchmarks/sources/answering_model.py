@@ -99,3 +99,9 @@ class ConstructionModel:
         if folder is None:
             raise ConfigError("model.path: name the folder of the cassette.")
         return folder / self._task / f"{file.replace('/', '-')}.jsonl"
+
+
+def most_usd(model: Model, question_tokens: int) -> float:
+    """Return what one answer costs at most: a question of so many tokens read, and a full answer written."""
+    rates = model.prices
+    return (question_tokens * (rates.input or 0) + ANSWER_TOKENS * (rates.output or 0)) / 1e6
