@@ -60,7 +60,12 @@ class ConstructionModel:
     @contextmanager
     def conversation(self, question: Question) -> Iterator[Talk]:
         """See `answers.AskModel`. The talk raises `JudgeError` when there is no answer or the cap is reached."""
-        left = self._usd - (self.cost_usd or 0.0)
+        if self.cost_usd is None:
+            raise JudgeError(
+                f"{self._task}: an answer has no price, so job.usd={self._usd:g} cannot hold. Give all rates of the "
+                "model: model.prices.input, output, cache_hit, cache_creation."
+            )
+        left = self._usd - self.cost_usd
         if left <= 0:
             raise JudgeError(
                 f"{self._task}: job.usd={self._usd:g} is spent. Raise it; what is written is kept."

@@ -37,7 +37,10 @@ def checked_prose(answer: str) -> str:
 
 
 def checked_entry(answer: str, entry: Entry, source: str) -> str:
-    """Return the description of an entry. Raises `ValueError` if it leaves a parameter out, or quotes the code."""
+    """Return the description of an entry. Raises `ValueError` if it leaves a parameter out, or quotes `source`.
+
+    `source` is the file that defines the entry; empty for a constant, whose values may be given as they stand.
+    """
     text = checked_prose(answer)
     for name in entry.parameters or ():
         if not re.search(rf"(?<!\w){re.escape(name.lstrip('*'))}(?!\w)", text):
@@ -63,10 +66,7 @@ def checked_examples(answer: str) -> str:
 
 
 def _quoted(text: str, source: str) -> int:
-    """Return the largest number of lines in a row that a text repeats from a source. Blank lines do not count.
-
-    Sources of few lines, such as a constant or an empty class, have nothing to hide.
-    """
+    """Return the largest number of lines in a row that a text repeats from a source. Blank lines do not count."""
     lines, code = _lines(text), _lines(source)
     starts: dict[str, list[int]] = {}
     for at, line in enumerate(code):

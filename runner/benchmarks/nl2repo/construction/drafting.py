@@ -67,7 +67,8 @@ def asked(material: Material) -> list[tuple[Question, Check]]:
     for entry in facts.entries:
         if entry.kind != "module":
             code = questions.entry_source(material.root, entry)
-            check = partial(answer_checks.checked_entry, entry=entry, source=code)
+            hidden = "" if entry.kind == "constant" else questions.file_source(material.root, entry)
+            check = partial(answer_checks.checked_entry, entry=entry, source=hidden)
             found.append((questions.entry_question(name, entry, code, material.tests), check))
     examples = questions.examples_question(name, facts.imports, material.tests)
     return [*found, (examples, answer_checks.checked_examples)]

@@ -69,12 +69,17 @@ def entry_question(name: str, entry: Entry, source: str, tests: Sequence[TestFil
 
 def entry_source(root: Path, entry: Entry) -> str:
     """Return the lines of code that define an entry, as they stand."""
-    text = (root / entry.file).read_text("utf-8", errors="replace")
+    text = file_source(root, entry)
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.stmt) and node.lineno == entry.line:
             first = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))])
             return "\n".join(text.splitlines()[first - 1 : node.end_lineno])
     return ""
+
+
+def file_source(root: Path, entry: Entry) -> str:
+    """Return the text of the file that defines an entry."""
+    return (root / entry.file).read_text("utf-8", errors="replace")
 
 
 def _excerpt(entry: Entry, tests: Sequence[TestFile]) -> str:
