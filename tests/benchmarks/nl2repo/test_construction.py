@@ -166,8 +166,10 @@ def _result(id_: str, outcome: str = "passed", kind: str = "", message: str = ""
 
 REPORTS = {
     "codex": Reported(
-        tuple(_result(id_) for id_ in PASSED[:3])
-        + (_result(PASSED[3], "failed", "AssertionError", "E  assert 1 == 2"),),
+        (
+            *tuple(_result(id_) for id_ in PASSED[:3]),
+            _result(PASSED[3], "failed", "AssertionError", "E  assert 1 == 2"),
+        ),
         {(0, "tests/test_zero.py"): "E   ModuleNotFoundError: No module named 'tally'"},
         (),
         (),

@@ -182,7 +182,7 @@ class MakeNl2RepoTask(Job):
         (folder / "test_files.json").write_text(json.dumps(tests))
         (folder / "test_case_count.txt").write_text("1")
         node = source.model_dump(mode="json", exclude_defaults=True)
-        (folder / "source.yaml").write_text(yaml.safe_dump(node, sort_keys=False, width=1000))
+        (folder / "source.yaml").write_text(yaml.safe_dump(node, sort_keys=False, width=10_000))
         drafting.write_document(folder, drafting.skeleton(material.facts), document.TODO)
         write_inventory(entries, folder / "inventory.json")
 

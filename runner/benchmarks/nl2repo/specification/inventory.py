@@ -11,7 +11,7 @@ from runner.benchmarks.nl2repo.specification.exports import Import, exported, im
 from runner.errors import ConfigError
 
 TESTS = ("test", "tests", "testing")
-"""Names of test folders, which are not part of a package; nor are `test_*.py`, `*_test.py` and `conftest.py`."""
+"""Names of test folders, which are not part of a package; nor are `test_*.py`, `*_test.py`, `tests.py` and `conftest.py`."""
 OUTSIDE = ("build", "dist", "docs", "doc", "examples", "node_modules", "venv")
 _PROPERTIES = {"property", "cached_property", "setter", "deleter", "getter"}
 """Last parts of decorators that make a method an attribute."""
@@ -65,7 +65,11 @@ def assigned_attributes(root: Path) -> set[str]:
 def _counts(path: Path) -> bool:
     name, folders = path.name, path.parts[:-1]
     mine = not any(part in (*TESTS, *OUTSIDE) or part.startswith(".") for part in folders)
-    plain = not (name.startswith("test_") or name.endswith("_test.py") or name in ("conftest.py", "setup.py"))
+    plain = not (
+        name.startswith("test_")
+        or name.endswith("_test.py")
+        or name in ("conftest.py", "setup.py", "tests.py")
+    )
     return mine and plain
 
 
