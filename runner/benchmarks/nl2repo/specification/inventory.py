@@ -11,7 +11,8 @@ from runner.benchmarks.nl2repo.specification.exports import Import, exported, im
 from runner.errors import ConfigError
 
 TESTS = ("test", "tests", "testing")
-"""Names of test folders, which are not part of a package; nor are `test_*.py`, `*_test.py`, `tests.py` and `conftest.py`."""
+"""Names of test folders, which are not part of a package; nor are `test_*.py`, `*_test.py`, `tests.py`, `conftest.py`.
+"""
 OUTSIDE = ("build", "dist", "docs", "doc", "examples", "node_modules", "venv")
 _PROPERTIES = {"property", "cached_property", "setter", "deleter", "getter"}
 """Last parts of decorators that make a method an attribute."""
