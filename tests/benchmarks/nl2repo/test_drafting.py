@@ -41,7 +41,8 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
 def _task(cli: Cli, files: dict[str, str] = UPSTREAM) -> Path:
     """Return the folder of a task whose truth is known and whose document nobody has written."""
     tasks = cli.outputs / "tasks"
-    folder = make_folder(tasks, **{"start.md": None})
+    folder = make_folder(tasks)
+    (folder / "start.md").unlink()
     add_upstream(folder, files)
     add_truth(suite_dataset(tasks, cli.outputs / "references"), folder)
     return folder
