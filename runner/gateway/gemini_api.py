@@ -37,6 +37,8 @@ REASONS = {"length": "MAX_TOKENS", "content_filter": "SAFETY"}
 """Chat's reason for an end -> Gemini's; all others are `STOP`."""
 FIELDS_OF_EVENTS = frozenset({"candidates", "usageMetadata"})
 """Fields of which each event of a stream has at least one."""
+OF_TEXTS = frozenset({"text", "thought", "thoughtSignature"})
+"""Fields of a part that is a text, which a stream may continue."""
 SIGNED = "__thought__"
 """litellm's mark between a call's id and its signature."""
 
@@ -163,7 +165,9 @@ def _extend(parts: list[Json], part: Json) -> None:
     last = parts[-1] if parts else {}
     if "functionCall" in part and not part["functionCall"].get("id"):
         part["functionCall"]["id"] = f"call_{uuid4().hex}"
-    continued = "text" in part and "text" in last and "thoughtSignature" not in last
+    continued = (
+        "text" in last and "thoughtSignature" not in last and "text" in part and part.keys() <= OF_TEXTS
+    )
     if continued and bool(part.get("thought")) == bool(last.get("thought")):
         append_text(last, "text", part["text"])
         last.update({key: value for key, value in part.items() if key != "text"})

@@ -346,3 +346,12 @@ def test_a_call_has_one_id_for_the_agent_the_ledger_and_its_result(session: Open
     assert [call.id for call in API.tool_calls(kept)] == seen
     parts = kept["candidates"][0]["content"]["parts"]
     assert [part["thoughtSignature"] for part in parts if "functionCall" in part] == ["signed0", "signed0"]
+
+
+def test_a_part_that_is_two_does_not_replace_the_call_before_it() -> None:
+    call = {"functionCall": {"name": "shell", "args": {}}}
+    answer = API.stream({})
+    for part in ({"text": "a"}, {"text": "b"}, {"text": "c"} | call, {"text": "d"} | call):
+        answer.pass_on({"candidates": [{"content": {"parts": [part]}}]})
+    assert API.text(answer.answer) == "abcd"
+    assert len(API.tool_calls(answer.answer)) == 2
