@@ -32,6 +32,8 @@ from runner.benchmarks.sources.task_files import copy_tree, digest, short, tree_
 from runner.errors import ConfigError, TaskError
 from runner.records import Record
 
+PYTHON = "3.13"
+"""Version of Python in `dataset.image`."""
 DOCUMENTS = ("README*", "LICEN[CS]E*", "COPYING*", "CHANGE*", "HISTORY*", "NEWS*", "AUTHORS*", "PKG-INFO")
 """Names of files at the top of upstream's folder that packaging may read and that do not describe the code (section
 3.1.3)."""
@@ -65,6 +67,12 @@ class Source(Record):
     """Modules of pytest plugins among the packages."""
     env: dict[str, str] = {}
     command_seconds: float = Field(default=600.0, gt=0)
+    python: str = Field(default=PYTHON, pattern=r"3\.\d+")
+    """Version of Python in the task's image: the usual one, or one of `dataset.pythons`."""
+    python_reason: str = ""
+    """Reason for another version of Python than the usual one."""
+    moved: dict[str, str] = {}
+    """Path in the authors' layout -> path in the archive, for tests that the authors put elsewhere."""
     lines: int | None = None
     """Lines of upstream's code without tests, which give the tier (Table 2)."""
     category: str = "unknown"
@@ -80,6 +88,8 @@ class Source(Record):
             )
         if self.kind != "none" and not (self.package and self.digest):
             raise ValueError(f"kind={self.kind} needs a package and a digest")
+        if (self.python != PYTHON) != bool(self.python_reason):
+            raise ValueError(f"a python other than {PYTHON} needs a python_reason, and {PYTHON} has none")
         return self
 
     @model_validator(mode="after")
@@ -95,18 +105,22 @@ class Source(Record):
             packages.published_name(self.package)
         packages.check_all(packages.pin, self.packages)
         packages.check_all(packages.python_module, [*self.withheld, *self.plugins])
+        for path in (*self.moved, *self.moved.values()):
+            if path.startswith("/") or not {*Path(path).parts}.isdisjoint([".."]) or not Path(path).parts:
+                raise ValueError(f"moved: {path!r} is not a path inside the archive")
         return self
 
     @property
     def shaping(self) -> dict[str, object]:
         """Fields that can change a result, except those with their default value. `count` changes the suite's count."""
-        beside = {"license", "lines", "category", "count"}
+        beside = {"license", "lines", "category", "count", "python_reason"}
         return self.model_dump(mode="json", exclude=beside, exclude_defaults=True)
 
 
 def upstream(source: Source, cache: Path) -> Path:
     """Return the folder of upstream's source, whether or not it has been fetched. Pure."""
-    identity = digest([source.kind, source.package, source.version, source.digest])
+    moved = [source.moved] if source.moved else []
+    identity = digest([source.kind, source.package, source.version, source.digest, *moved])
     return cache / "upstream" / short(identity)
 
 
@@ -129,7 +143,20 @@ def fetch_upstream(
         elif place:
             check_digest(tree_digest(here / source.package), source.digest, source.package)
             copy_tree(here / source.package, place / "source")
+        if place:
+            move_tests(source, place / "source")
     return target / "source"
+
+
+def move_tests(source: Source, root: Path) -> None:
+    """Move tests of an unpacked archive to where the authors put them. Raises `ConfigError` if they are not there."""
+    for wanted, path in source.moved.items():
+        origin, target = root / path, root / wanted
+        inside = all(each.resolve().is_relative_to(root.resolve()) for each in (origin, target))
+        if not inside or not origin.exists() or target.exists():
+            raise ConfigError(f"moved: {path} of {source.package} {source.version} cannot become {wanted}.")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        origin.rename(target)
 
 
 def unpack_commit(clone: Path, commit: str, wanted: str, into: Path) -> str:
@@ -204,11 +231,13 @@ def _files(folder: Path) -> list[str]:
     ]
 
 
-def _install_plugins(pinned: tuple[str, ...], images: Path, into: Path) -> None:
+def _install_plugins(source: Source, images: Path, into: Path) -> None:
     """Install plugins, with all that they require, beside the judge's pytest, which imports nothing from elsewhere."""
+    pinned = source.packages
     judge = {named(line) for line in packages.lines_of((images / "judge.lock").read_text())}
     with tempfile.TemporaryDirectory() as folder:
-        install_wheels([line for line in pinned if named(line) not in judge], Path(folder))
+        lines = [line for line in pinned if named(line) not in judge]
+        install_wheels(lines, Path(folder), source.python)
         for path in Path(folder).iterdir():
             target = into / "judge" / path.name
             if path.is_dir() and not target.exists():
@@ -221,15 +250,16 @@ def write_context(images: Path, source: Source, workspace: dict[str, Path], into
     """Write the build context of a task's image: our files, locked packages, the source's packages, the workspace."""
     shutil.copytree(images, into, dirs_exist_ok=True)
     for name in ("judge", "tools"):
-        install_wheels(packages.lines_of((images / f"{name}.lock").read_text()), into / name)
+        lines = packages.lines_of((images / f"{name}.lock").read_text())
+        install_wheels(lines, into / name, source.python)
     for name in map(packages.python_module, source.withheld):
         for path in (into / "tools").glob(f"{name}*"):
             shutil.rmtree(path)
     (into / "packages").mkdir()
     if source.packages:
-        install_wheels(source.packages, into / "packages")
+        install_wheels(source.packages, into / "packages", source.python)
     if source.plugins:
-        _install_plugins(source.packages, images, into)
+        _install_plugins(source, images, into)
     for name, origin in workspace.items():
         target = into / "workspace" / name
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -163,16 +163,16 @@ def pinned(own: str, requirements: list[list[str]], image: Path, python: str) ->
                 raise
     kept = tuple(line for line in lines if canonicalize_name(named(line)) not in (mine, *ours))
     withheld = (mine.replace("-", "_"),) if mine in ours else ()
-    return Pinned(kept, _plugins(kept), withheld)
+    return Pinned(kept, _plugins(kept, python), withheld)
 
 
-def _plugins(lines: tuple[str, ...]) -> tuple[str, ...]:
+def _plugins(lines: tuple[str, ...], python: str) -> tuple[str, ...]:
     """Return the modules of pytest plugins in these packages, as the entry points of their wheels name them."""
     found: list[str] = []
     if not lines:
         return ()
     with tempfile.TemporaryDirectory() as folder:
-        install_wheels(lines, Path(folder))
+        install_wheels(lines, Path(folder), python)
         for file in sorted(Path(folder).glob("*.dist-info/entry_points.txt")):
             parser = configparser.ConfigParser(delimiters=("=",), interpolation=None, strict=False)
             try:
