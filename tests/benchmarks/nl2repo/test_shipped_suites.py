@@ -55,6 +55,7 @@ PUBLISHED = {
     "stamina": 179,
     "tenacity": 124,
     "tinydb": 203,
+    "typing_extensions": 507,
     "uiautomator": 101,
     "unidecode": 65,
 }
