@@ -21,6 +21,7 @@ from runner.benchmarks.nl2repo.published_folder import DOCUMENT, Published
 from runner.benchmarks.nl2repo.suite import WORKSPACE, Suite, Truth
 from runner.benchmarks.nl2repo.upstream import Source
 from runner.benchmarks.nl2repo.verifier import SuiteVerifier
+from runner.benchmarks.sources import borrowed
 from runner.benchmarks.sources.references import new_folder
 from runner.benchmarks.sources.task_files import (
     check_links,
@@ -306,6 +307,7 @@ class Nl2RepoBench(Record):
                 "answer": Answer(
                     packages={"pypi": (source.package if source.kind == "sdist" else task.name,)},
                     source=None if source.kind == "none" else oracle / "source",
+                    borrowed=oracle / borrowed.FILE,
                     tolerated=self.answers_in_reach == "flag",
                 ),
             }
@@ -328,7 +330,7 @@ class Nl2RepoBench(Record):
             source.withheld,
             document,
             tests,
-            *([source.plugins] if source.plugins else []),
+            *(part for part in (source.plugins, source.sdists) if part),
         ]
         return Environment(
             name=task.name,

@@ -22,16 +22,18 @@ from pydantic import Field, model_validator
 
 from runner.archives import unpack
 from runner.benchmarks.nl2repo.suite import HIDDEN, SUITE, Suite, covered, packaging
-from runner.benchmarks.sources import packages
+from runner.benchmarks.sources import borrowed, packages
 from runner.benchmarks.sources.checkouts import archive
 from runner.benchmarks.sources.clients import check_digest, debian_source, file_digest, install_wheels
 from runner.benchmarks.sources.references import SOLVE, new_folder
 from runner.benchmarks.sources.registry_pypi import named
-from runner.benchmarks.sources.sdists import sdist_source
+from runner.benchmarks.sources.sdists import install_modules, sdist_source
 from runner.benchmarks.sources.task_files import copy_tree, digest, short, tree_digest
 from runner.errors import ConfigError, TaskError
 from runner.records import Record
 
+VENDORED = frozenset(["_vendor", "_vendored", "vendor", "vendored"])
+"""Names of folders in which libraries keep copies of others' code."""
 PYTHON = "3.13"
 """Version of Python in `dataset.image`."""
 DOCUMENTS = ("README*", "LICEN[CS]E*", "COPYING*", "CHANGE*", "HISTORY*", "NEWS*", "AUTHORS*", "PKG-INFO")
@@ -61,6 +63,8 @@ class Source(Record):
     provides packaging files and tests."""
     packages: tuple[str, ...] = ()
     """Requirements of library and tests, as `name==version --hash=..`. The agent's image has them, too."""
+    sdists: tuple[str, ...] = ()
+    """More such requirements, which have no wheel. Their modules are taken from their sdists; nothing is built."""
     withheld: tuple[str, ...] = ()
     """Top-level names that our own tools would install although the agent has to write them."""
     plugins: tuple[str, ...] = ()
@@ -103,7 +107,7 @@ class Source(Record):
             raise ValueError("kind=git needs the whole id of a commit as its version")
         if self.kind == "git":
             packages.published_name(self.package)
-        packages.check_all(packages.pin, self.packages)
+        packages.check_all(packages.pin, [*self.packages, *self.sdists])
         packages.check_all(packages.python_module, [*self.withheld, *self.plugins])
         for path in (*self.moved, *self.moved.values()):
             if path.startswith("/") or not {*Path(path).parts}.isdisjoint([".."]) or not Path(path).parts:
@@ -187,12 +191,16 @@ def _clone(source: Source, checkouts: Path | None) -> Path:
 
 
 def write_oracle(source: Path, deleted: tuple[str, ...], into: Path) -> None:
-    """Write the solution that `oracle` applies: upstream's source without the hidden tests."""
+    """Write the solution that `oracle` applies, upstream's source without the hidden tests, and a list of what in it is
+    others' code (`Answer.borrowed`).
+    """
     shutil.copytree(source, into / "source", symlinks=True)
     for path in _files(into / "source"):
         if covered(path, deleted):
             (into / "source" / path).unlink()
     (into / "solve.sh").write_text(SOLVE)
+    files = _files(into / "source")
+    borrowed.write([path for path in files if VENDORED.intersection(Path(path).parts)], into / borrowed.FILE)
 
 
 def write_suite(suite: Suite, source: Path | None, into: Path) -> None:
@@ -258,6 +266,8 @@ def write_context(images: Path, source: Source, workspace: dict[str, Path], into
     (into / "packages").mkdir()
     if source.packages:
         install_wheels(source.packages, into / "packages", source.python)
+    for line in source.sdists:
+        install_modules(line, into / "packages")
     if source.plugins:
         _install_plugins(source, images, into)
     for name, origin in workspace.items():

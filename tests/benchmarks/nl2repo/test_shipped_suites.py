@@ -47,6 +47,7 @@ PUBLISHED = {
     "python-fsutil": 152,
     "python-jose": 458,
     "python-pathspec": 112,
+    "retrying": 23,
     "schedule-master": 52,
     "schema": 118,
     "six": 199,

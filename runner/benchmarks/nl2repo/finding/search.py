@@ -17,7 +17,8 @@ from runner.benchmarks.nl2repo.specification.inventory import code_lines
 from runner.benchmarks.nl2repo.upstream import PYTHON, Source
 from runner.benchmarks.sources.packages import python_name
 from runner.benchmarks.sources.python_declared import read_declared
-from runner.benchmarks.sources.registry_pypi import described
+from runner.benchmarks.sources.registry_pypi import described, named
+from runner.benchmarks.sources.sdists import sdist_digest
 from runner.errors import ConfigError, FetchError, TaskError
 from runner.records import Record
 from runner.terminal.escaping import Say
@@ -62,6 +63,8 @@ class Hints(Record):
 
     requires: tuple[str, ...] = ()
     """Packages that its tests require although its archive does not say so."""
+    sdists: tuple[str, ...] = ()
+    """Requirements without a wheel, as `name==version`. What they require themselves is to be asked for too."""
     without: tuple[str, ...] = ()
     """Versions that cannot be its source, since upstream fails its tests here."""
     moved: dict[str, str] = {}
@@ -250,15 +253,23 @@ class Search:
         tests = test_counts.test_files(place, published)
         wanted = requirements.wanted(place, tests, hints.requires, published.commands)
         image = self.image_of(chosen.version).image
-        found = requirements.pinned(python_name(package), wanted, image, chosen.version)
+        absent = (python_name(package), *(named(line) for line in hints.sdists))
+        found = requirements.pinned(absent, wanted, image, chosen.version)
         fields = {
             "license": _license(place) or UNKNOWN_LICENSE,
             "python": chosen.version,
             "python_reason": chosen.why,
+            "sdists": tuple(map(_with_digest, hints.sdists)),
             "lines": code_lines(place),
             **found._asdict(),
         }
         return Source.model_validate(source.model_dump() | fields)
+
+
+def _with_digest(line: str) -> str:
+    """Return a requirement `name==version` with the digest of its sdist. Raises `ConfigError` if it has none."""
+    name, _, version = line.partition("==")
+    return f"{line} --hash={sdist_digest(name, version)}"
 
 
 def _license(place: Path) -> str:

@@ -44,6 +44,8 @@ class FindNl2RepoSources(Job):
     """Task -> name on the package index, where that is neither in the document nor the task's name."""
     requires: dict[str, tuple[str, ...]] = {}
     """Task -> packages that its tests require although its archive does not say so."""
+    sdists: dict[str, tuple[str, ...]] = {}
+    """Task -> requirements without a wheel, as `name==version`."""
     without: dict[str, tuple[str, ...]] = {}
     """Task -> versions that `job=verify_ground_truth` has refused, so that the next best one is taken."""
     moved: dict[str, dict[str, str]] = {}
@@ -61,6 +63,11 @@ class FindNl2RepoSources(Job):
     @classmethod
     def _are_names(cls, value: dict[str, str]) -> dict[str, str]:
         return {task: packages.python_name(name) for task, name in value.items()}
+
+    @field_validator("sdists")
+    @classmethod
+    def _are_exact(cls, value: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+        return {task: tuple(map(packages.exact, lines)) for task, lines in value.items()}
 
     @field_validator("requires")
     @classmethod
@@ -127,6 +134,7 @@ class FindNl2RepoSources(Job):
     def _hints(self, task: str) -> Hints:
         return Hints(
             requires=self.requires.get(task, ()),
+            sdists=self.sdists.get(task, ()),
             without=self.without.get(task, ()),
             moved=self.moved.get(task, {}),
             python=self.pythons.get(task),
