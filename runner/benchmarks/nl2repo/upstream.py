@@ -199,8 +199,12 @@ def write_oracle(source: Path, deleted: tuple[str, ...], into: Path) -> None:
         if covered(path, deleted):
             (into / "source" / path).unlink()
     (into / "solve.sh").write_text(SOLVE)
-    files = _files(into / "source")
-    borrowed.write([path for path in files if VENDORED.intersection(Path(path).parts)], into / borrowed.FILE)
+    borrowed.write(vendored(into / "source"), into / borrowed.FILE)
+
+
+def vendored(source: Path) -> list[str]:
+    """Return the files of upstream's source that are copies of others' code, by the names of their folders."""
+    return [path for path in _files(source) if VENDORED.intersection(Path(path).parts[:-1])]
 
 
 def write_suite(suite: Suite, source: Path | None, into: Path) -> None:
