@@ -60,6 +60,7 @@ PUBLISHED = {
     "typing_extensions": 507,
     "uiautomator": 101,
     "unidecode": 65,
+    "voluptuous": 152,
     "xlrd": 84,
 }
 """Task -> published number of tests."""
