@@ -81,7 +81,7 @@ def ensure(client: DockerClient, say: Say, suite: str = SUITE) -> Image:
     Raises `ImageError` with the end of the build's output.
     """
     started = time.monotonic()
-    with engine.exclusive("base"):
+    with engine.exclusive("base" if suite == SUITE else f"base-{suite}"):
         image = _local(client, suite)
         if image is not None:
             return Image(id=str(image.id), reference=tag(suite))
