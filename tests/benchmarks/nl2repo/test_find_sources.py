@@ -278,6 +278,32 @@ def test_a_helper_of_tests_that_cannot_be_had_is_left_out(find: Finder) -> None:
     assert "packages" not in find.source()
 
 
+def test_a_requirement_without_a_wheel_is_taken_from_its_sdist_unbuilt(find: Finder) -> None:
+    project = '[project]\nname = "tally"\ndependencies = ["wheelless"]\n'
+    publish_sdist(find.index, "tally", "1.0", UPSTREAM | {"pyproject.toml": project})
+    ran = find.cli.outputs / "ran"
+    files = {
+        "setup.py": f"open({str(ran)!r}, 'w')\nfrom setuptools import setup\nsetup(name='wheelless')\n",
+        "wheelless.py": "x = 1\n",
+        "inner/__init__.py": "y = 2\n",
+        "PKG-INFO": "Metadata-Version: 1.1\nName: wheelless\nVersion: 0.6\n",
+        "wheelless.egg-info/top_level.txt": "inner\nwheelless\n",
+    }
+    publish_sdist(find.index, "wheelless", "0.6", files)
+    assert find.finding(find())["reason"].startswith("What sdist 1.0 requires cannot be pinned")
+    ended = find("job.sdists={tally: ['wheelless==0.6']}")
+    assert ended.code == 0, ended.err
+    source = Source.model_validate(find.source())
+    packed = (find.index / "wheelless" / "wheelless-0.6.tar.gz").read_bytes()
+    assert source.sdists == (f"wheelless==0.6 --hash=sha256:{hashlib.sha256(packed).hexdigest()}",)
+    ours, into = find.cli.outputs / "image", find.cli.outputs / "context"
+    write(ours, {"judge.lock": "", "tools.lock": ""})
+    write_context(ours, source, {}, into)
+    placed = {path.relative_to(into / "packages").as_posix() for path in (into / "packages").rglob("*")}
+    assert placed >= {"wheelless.py", "inner/__init__.py", "wheelless-0.6.dist-info/METADATA"}
+    assert not ran.exists()
+
+
 def test_a_clone_is_the_last_resort_and_pinned_by_its_commit(find: Finder) -> None:
     clone = find.cli.outputs / "clones" / "tally"
     write(clone, UPSTREAM)
