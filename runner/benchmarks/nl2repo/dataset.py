@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 SOURCE, TRUTH = "source.yaml", "truth.json"
 EASY, MEDIUM = 1500, 4000
 """Largest number of lines of upstream's code in an easy task, and smallest in a hard one (Table 2)."""
+BUILD_SECONDS = 1800.0
+"""Limit on the build of an image. Some have hundreds of megabytes of packages, which the build compiles."""
 LEAST_OF_PUBLISHED = 0.8
 """Smallest share of the published number of tests that upstream must pass here under `count: truth`."""
 INSTRUCTION = """\
@@ -336,6 +338,7 @@ class Nl2RepoBench(Record):
             name=task.name,
             context=self.verifier.cache / "nl2repo_images" / short(digest(parts)),
             build_args=build_args,
+            build_timeout_seconds=BUILD_SECONDS,
             network="no-network",
             workdir=WORKSPACE,
             digest=digest(parts),
