@@ -21,6 +21,7 @@ SOURCES = ROOT / "tasks" / "nl2repo" / "sources"
 PUBLISHED = {
     "asteval": 224,
     "autopep8": 564,
+    "bleach": 448,
     "boltons": 423,
     "box": 147,
     "cerberus": 249,
