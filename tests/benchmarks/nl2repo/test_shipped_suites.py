@@ -41,6 +41,7 @@ PUBLISHED = {
     "justext": 61,
     "math-verify": 192,
     "mechanicalsoup": 140,
+    "paillier": 234,
     "parse": 98,
     "plac": 25,
     "pyjwt": 299,
