@@ -21,6 +21,7 @@ from runner.benchmarks.nl2repo.published_folder import DOCUMENT, Published
 from runner.benchmarks.nl2repo.suite import WORKSPACE, Suite, Truth
 from runner.benchmarks.nl2repo.upstream import Source
 from runner.benchmarks.nl2repo.verifier import SuiteVerifier
+from runner.benchmarks.sources import borrowed
 from runner.benchmarks.sources.references import new_folder
 from runner.benchmarks.sources.task_files import (
     check_links,
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 SOURCE, TRUTH = "source.yaml", "truth.json"
 EASY, MEDIUM = 1500, 4000
 """Largest number of lines of upstream's code in an easy task, and smallest in a hard one (Table 2)."""
+BUILD_SECONDS = 1800.0
+"""Limit on the build of an image. Some have hundreds of megabytes of packages, which the build compiles."""
 LEAST_OF_PUBLISHED = 0.8
 """Smallest share of the published number of tests that upstream must pass here under `count: truth`."""
 INSTRUCTION = """\
@@ -56,6 +59,16 @@ REVEALED = (
 )
 
 
+class PythonImage(Record):
+    """Image for tasks that need another version of Python than the usual one."""
+
+    version: str
+    """Version, such as "3.11", that `source.yaml` names as its `python`."""
+    image: Path
+    """Build context, as `Nl2RepoBench.image`."""
+    build_args: dict[str, str] = {}
+
+
 class Nl2RepoBench(Record):
     """Dataset of NL2Repo-Bench tasks, from a folder."""
 
@@ -66,6 +79,8 @@ class Nl2RepoBench(Record):
     """Folder with `TASK/source.yaml` and `TASK/truth.json` for tasks whose own folder lacks them."""
     image: Path
     """Build context of the image in which tasks are done and judged."""
+    pythons: tuple[PythonImage, ...] = ()
+    """Images with other versions of Python."""
     published: Path
     """Dockerfile that builds on the authors' image of a task, to judge in it."""
     checkouts: Path | None = None
@@ -191,6 +206,14 @@ class Nl2RepoBench(Record):
             "job=find_nl2repo_sources find it."
         )
 
+    def image_of(self, python: str) -> PythonImage:
+        """Return the image with a version of Python. Raises `TaskError` if there is none."""
+        usual = PythonImage(version=upstream.PYTHON, image=self.image, build_args=self.build_args)
+        for image in (usual, *self.pythons):
+            if image.version == python:
+                return image
+        raise TaskError(f"There is no image with Python {python}: name one in dataset.pythons.")
+
     def suite(self, folder: Path) -> Suite:
         """Return the suite that judges a task.
 
@@ -236,7 +259,10 @@ class Nl2RepoBench(Record):
 
         The deletion list is not part of it: files that it takes from upstream are put back.
         """
-        images = [tree_digest(self.image), self.published.read_text() if source.image else ""]
+        images = [
+            tree_digest(self.image_of(source.python).image),
+            self.published.read_text() if source.image else "",
+        ]
         ran = suite.model_dump(
             mode="json", exclude={"expected", "count", "published", "deleted"}, exclude_defaults=True
         )
@@ -284,6 +310,7 @@ class Nl2RepoBench(Record):
                 "answer": Answer(
                     packages={"pypi": (source.package if source.kind == "sdist" else task.name,)},
                     source=None if source.kind == "none" else oracle / "source",
+                    borrowed=oracle / borrowed.FILE,
                     tolerated=self.answers_in_reach == "flag",
                 ),
             }
@@ -293,24 +320,26 @@ class Nl2RepoBench(Record):
         self, task: Task, source: Source, suite: Suite, *, revealed: bool, judging: bool = False
     ) -> Environment:
         published = judging and source.image is not None
-        build_args = {"BASE": source.image or ""} if published else self.build_args
+        image = self.image_of(source.python)
+        build_args = {"BASE": source.image or ""} if published else image.build_args
         document = hashlib.sha256((task.directory / DOCUMENT).read_bytes()).hexdigest()
         tests = [source.shaping, suite.deleted] if revealed else None
         dockerfile = self.published.read_text() if published else ""
         parts = [
-            tree_digest(self.image),
+            tree_digest(image.image),
             dockerfile,
             build_args,
             source.packages,
             source.withheld,
             document,
             tests,
-            *([source.plugins] if source.plugins else []),
+            *(part for part in (source.plugins, source.sdists) if part),
         ]
         return Environment(
             name=task.name,
             context=self.verifier.cache / "nl2repo_images" / short(digest(parts)),
             build_args=build_args,
+            build_timeout_seconds=BUILD_SECONDS,
             network="no-network",
             workdir=WORKSPACE,
             digest=digest(parts),
@@ -334,7 +363,8 @@ class Nl2RepoBench(Record):
             files |= upstream.tests_of(fetched, suite.deleted)
         with new_folder(_there(environment.context), f"the image of {folder.name}", say) as place:
             if place:
-                upstream.write_context(self.image, self.source(folder)[0], files, place)
+                source, _ = self.source(folder)
+                upstream.write_context(self.image_of(source.python).image, source, files, place)
                 if dockerfile:
                     shutil.copyfile(dockerfile, place / "Dockerfile")
 

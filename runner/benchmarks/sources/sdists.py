@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import ssl
 import tempfile
 import tomllib
@@ -30,6 +31,39 @@ def sdist_source(package: str, version: str, wanted: str, into: Path) -> None:
     """Fetch the sdist with this digest, `sha256:..`, and unpack it. It is not built, and none of its code runs."""
     with tempfile.TemporaryDirectory() as folder:
         unpack_distribution(_sdist(package, version, Path(folder)), package, into, wanted)
+
+
+def install_modules(pinned: str, into: Path) -> None:
+    """Install the modules of an sdist, as its metadata names them, as plain folders. Nothing is built, and none runs.
+
+    `pinned` is a line `name==version --hash=sha256:..`. Raises `FetchError` if its modules are not plain Python.
+    """
+    text, _, wanted = packages.pin(pinned).partition(" --hash=")
+    name, _, version = text.partition("==")
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder, "source")
+        sdist_source(name, version, wanted, root)
+        tops = sorted(
+            {top for file in root.rglob("*.egg-info/top_level.txt") for top in file.read_text().split()}
+        )
+        found = [path for path in (_module(root, top) for top in tops) if path]
+        if not found or not (root / "PKG-INFO").is_file():
+            raise FetchError(f"{name} {version}: its sdist does not say which modules it has.")
+        about = into / f"{name.replace('-', '_')}-{version}.dist-info"
+        about.mkdir(parents=True)
+        shutil.copyfile(root / "PKG-INFO", about / "METADATA")
+        for path in found:
+            if path.is_dir():
+                shutil.copytree(path, into / path.name)
+            else:
+                shutil.copyfile(path, into / path.name)
+
+
+def _module(root: Path, top: str) -> Path | None:
+    """Return the package or module with a top-level name in an unpacked sdist."""
+    packages.python_module(top)
+    places = [base / name for base in (root, root / "src") for name in (top, f"{top}.py")]
+    return next((place for place in places if place.exists()), None)
 
 
 def unpack_distribution(

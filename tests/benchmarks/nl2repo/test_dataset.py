@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from runner.benchmarks.nl2repo import upstream
+from runner.benchmarks.nl2repo import published_folder, upstream
 from runner.benchmarks.nl2repo.dataset import SOURCE, TRUTH, Nl2RepoBench
 from runner.benchmarks.nl2repo.suite import HIDDEN, covered, read_suite, runs_tests, targets
 from runner.benchmarks.nl2repo.upstream import Source
@@ -138,6 +138,7 @@ def test_a_document_of_another_task_is_refused_and_the_owners_is_not(tmp_path: P
         (["pip install -e .", "pytest"], ["tests"], ("tests_not_deleted",), ("tests",)),
         (["pytest tests/a.py"], ["tests/"], ("no_install_step",), ("tests/",)),
         (["pip install pytest .", "pytest /workspace/tests"], ["tests"], (), ("tests",)),
+        (["pip install . & pip install x", "pytest tests"], ["tests"], ("background_install",), ("tests",)),
         (
             ["touch x && pip install -e .", "set -e; pytest -q tests/b.py::T > log"],
             ["tests/b.py"],
@@ -296,6 +297,36 @@ def test_a_folder_without_tasks_and_an_unknown_name_are_errors(tmp_path: Path) -
     make_folder(tmp_path / "tasks")
     with pytest.raises(ConfigError, match="has no task 'other'"):
         suite_dataset(tmp_path / "tasks", tmp_path / "cache", include=("other",)).tasks()
+
+
+@pytest.mark.parametrize(
+    ("command", "run"),
+    [
+        ("pip install -e . & pip install x", "pip install -e . ; pip install x"),
+        ("pip install -e . && pip install x >& log 2>&1", None),
+        ("pip install 'a & b'", None),
+        ("start server & sleep 1", None),
+        ("pip install . & pytest tests", None),
+    ],
+)
+def test_tests_wait_for_what_is_installed_in_the_background(
+    tmp_path: Path, command: str, run: str | None
+) -> None:
+    folder = make_folder(tmp_path, **{"test_commands.json": json.dumps([command, "pytest tests"])})
+    assert published_folder.read(folder).commands == (run or command, "pytest tests")
+
+
+def test_an_image_of_another_python_is_part_of_a_truth(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path)
+    add_upstream(folder)
+    dataset = suite_dataset(tmp_path, tmp_path / "cache")
+    source, _ = dataset.source(folder)
+    other = source.model_copy(update={"python": "3.9", "python_reason": "It is old."})
+    suite = dataset.bare_suite(published_folder.read(folder), source)
+    assert dataset.truth_digest(suite, source) != dataset.truth_digest(suite, other)
+    assert dataset.image_of("3.9").build_args == {"BASE": "assay-base-bullseye"}
+    with pytest.raises(TaskError, match=r"no image with Python 3\.8: name one in dataset\.pythons"):
+        dataset.image_of("3.8")
 
 
 @pytest.mark.parametrize(

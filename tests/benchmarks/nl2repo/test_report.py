@@ -70,6 +70,22 @@ def suites(tmp_path_factory: pytest.TempPathFactory) -> Findings:
     return findings(tmp_path_factory.mktemp("suites"), *sweep_of_suites())
 
 
+def test_both_counts_stand_beside_each_other_where_they_differ(suites: Findings, tmp_path: Path) -> None:
+    """The first task counts 16 of its 20 published tests; `openhands` passes 12 of 16, and 15 of 20 of the others."""
+    assert "suite-counts" not in sections(suites)
+    planned, records = sweep_of_suites()
+    for key, one in records.items():
+        if one.task == "easy-1" and one.verdict and one.verdict.reward is not None:
+            passed = one.verdict.reward * 16
+            more = {"tests_counted": 16.0, "score_by_published_count": passed / 20}
+            components = one.verdict.components | more
+            verdict = one.verdict.model_copy(update={"components": components})
+            records[key] = one.model_copy(update={"verdict": verdict})
+    scores, tasks = sections(findings(tmp_path, planned, records))["suite-counts"].blocks
+    assert cells(tasks) == [["easy-1", "16", "20"]]
+    assert {row[0]: row[2:] for row in cells(scores)}["openhands"] == ["75.0%", "70.0%"]
+
+
 def test_every_section_of_a_sweep_of_suites(suites: Findings) -> None:
     found = sections(suites)
     assert {

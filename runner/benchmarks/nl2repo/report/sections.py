@@ -12,6 +12,7 @@ import pandas as pd
 from metrics import nl2repo
 from metrics.failures import FAILURES
 from runner.benchmarks.nl2repo.report import figures
+from runner.benchmarks.nl2repo.report.counts import counts
 from runner.benchmarks.nl2repo.report.failed_tests import failed_tests
 from runner.report.blocks import Block, Column, Picture, Section, Sections, Table, Value, where
 from runner.report.findings import Findings
@@ -159,4 +160,6 @@ def _strata(table: pd.DataFrame, stratum: str) -> list[str]:
     return sorted(names, key=lambda name: (order.get(name.partition(" ")[2], 9), name))
 
 
-SECTIONS = Sections(dataset=(scores, failures, rounds), sweep=(revealed,), trial=(failed_tests,))
+SECTIONS = Sections(
+    dataset=(scores, of_suites(counts), failures, rounds), sweep=(revealed,), trial=(failed_tests,)
+)
