@@ -209,7 +209,7 @@ def stacked(parts: pd.DataFrame, labels: Sequence[str], axis: str, form: str, mo
 
 
 def grouped_bars(values: pd.DataFrame, form: str, most: float, axis: str = "") -> Figure:
-    """Draw a group of bars for each row, with a bar for each column; `most` ends the axis.
+    """Draw a group of bars for each row, with a bar for each column; `most` ends the axis. One column has no legend.
 
     Each bar has its value behind it in the format `form`, and a missing one a dash.
     """
@@ -228,7 +228,8 @@ def grouped_bars(values: pd.DataFrame, form: str, most: float, axis: str = "") -
     axes.set(xlim=(0, 1.06 * most), ylim=(rows - 0.4, -0.6), xlabel=axis)
     axes.tick_params(axis="y", length=0)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: format(value, form)))
-    figure.legend(loc="outside upper right", ncols=min(columns, 4), fontsize=8)
+    if columns > 1:
+        figure.legend(loc="outside upper right", ncols=min(columns, 4), fontsize=8)
     return figure
 
 
@@ -289,31 +290,6 @@ def budget_curves(curves: Mapping[str, pd.DataFrame]) -> Figure:
     panels[0].set_ylabel("mean reward within budget")
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles[::-1], labels[::-1], loc="outside lower left", ncols=2, fontsize=8, handlelength=4)
-    return figure
-
-
-def transitions(tables: dict[str, pd.DataFrame]) -> Figure:
-    """Draw a panel for each cell: the share of calls of a kind (rows) that another kind (columns) follows."""
-    across = min(len(tables), 2)
-    down = -(-len(tables) // across)
-    figure = Figure(figsize=(7.2, 0.4 + 3.2 * down), layout="constrained")
-    panels = figure.subplots(down, across, squeeze=False).ravel()
-    for axes, (name, table) in zip(panels, tables.items(), strict=False):
-        shares = table.div(table.sum(axis=1).replace(0, np.nan), axis=0).to_numpy(float)
-        for (row, column), share in np.ndenumerate(np.nan_to_num(shares)):
-            if share >= 0.005:  # noqa: PLR2004 - what rounds to nothing is left out
-                square = Rectangle(
-                    (column - 0.5, row - 0.5), 1, 1, facecolor=ACCENT, alpha=float(share), lw=0
-                )
-                axes.add_patch(square)  # and no bitmap, which the page's policy refuses
-                colour = PAPER if share > 0.6 else INK  # noqa: PLR2004 - dark enough for light words
-                axes.text(column, row, f"{share:.0%}", ha="center", va="center", fontsize=6, color=colour)
-        axes.set(xlim=(-0.5, len(table.columns) - 0.5), ylim=(len(table.index) - 0.5, -0.5), aspect="equal")
-        axes.set_xticks(range(len(table.columns)), table.columns, rotation=45, ha="right", fontsize=7)
-        axes.set_yticks(range(len(table.index)), table.index, fontsize=7)
-        axes.set_title(cut(name), color=INK, fontsize=9)
-    for axes in panels[len(tables) :]:
-        axes.set_axis_off()
     return figure
 
 

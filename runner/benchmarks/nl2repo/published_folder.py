@@ -30,7 +30,11 @@ NO_TRUTH = "no_ground_truth"
 """Flag: it cannot be checked here that upstream's code passes the hidden tests."""
 COUNT_DIFFERS = "count_differs"
 """Flag: upstream passes another number of tests here than is published, and that number is the denominator."""
+PAPER_INSTRUCTION = "paper_instruction"
+"""Flag: the agent gets the paper's instruction, which neither warns of hidden tests nor says that nobody answers."""
 REMARKS = {
+    PAPER_INSTRUCTION: "its agent gets the paper's instruction, which neither warns of hidden tests nor says that "
+    "nobody answers questions (dataset.instruction=paper)",
     COUNT_DIFFERS: "upstream passes another number of tests here than is published; scores are over the tests that it "
     "passes, and the score over the published number stands beside them",
     NOT_DELETED: "its deletion list leaves out tests that its commands collect; upstream's replace them, and no other "
