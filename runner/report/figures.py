@@ -60,6 +60,10 @@ _NARROW = 13
 """Characters of a name that fit above a column of the heat map."""
 _LONGEST = 46
 """Characters of a name in a picture; tables have it whole."""
+_SHORT = 8
+"""Characters of labels of which five stand in a line of a legend."""
+_ALONE = 0.7
+"""Opacity of bars that need not be told from others."""
 _THIN = 0.03
 """Smallest piece of a bar with its size written in it, as a share of the axis."""
 
@@ -204,7 +208,11 @@ def stacked(parts: pd.DataFrame, labels: Sequence[str], axis: str, form: str, mo
     axes.set(xlim=(0, most), ylim=(len(parts) - 0.4, -0.6), xlabel=axis)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: format(value, form)))
     axes.tick_params(axis="y", length=0)
-    figure.legend(loc="outside upper right", ncols=min(len(labels), 4), fontsize=8)
+    figure.legend(
+        loc="outside upper right",
+        ncols=min(len(labels), 4 if max(map(len, labels)) > _SHORT else 5),
+        fontsize=8,
+    )
     return figure
 
 
@@ -217,7 +225,8 @@ def grouped_bars(values: pd.DataFrame, form: str, most: float, axis: str = "") -
     figure = Figure(figsize=(7.2, 0.9 + (0.16 * columns + 0.14) * rows), layout="constrained")
     axes = figure.add_subplot()
     thick = 0.8 / columns
-    for at, (shade, column) in enumerate(zip(np.linspace(0.3, 1, columns), values, strict=True)):
+    shades = np.linspace(0.3, 1, columns) if columns > 1 else [_ALONE]
+    for at, (shade, column) in enumerate(zip(shades, values, strict=True)):
         places = np.arange(rows) - 0.4 + thick * (at + 0.5)
         own = values[column].to_numpy(float)
         long, name = np.nan_to_num(own), cut(str(column))
@@ -231,6 +240,11 @@ def grouped_bars(values: pd.DataFrame, form: str, most: float, axis: str = "") -
     if columns > 1:
         figure.legend(loc="outside upper right", ncols=min(columns, 4), fontsize=8)
     return figure
+
+
+def room(scores: pd.Series[float]) -> float:
+    """Return where an axis of scores in [0, 1] ends: at the next tenth above the best."""
+    return min(1.0, (int(10 * float(scores.max())) + 1) / 10)
 
 
 def scores_by_group(scores: pd.DataFrame, axis: str) -> Figure:

@@ -26,7 +26,7 @@ def counts(table: pd.DataFrame) -> Figure:
             axes.add_patch(Rectangle((column, row), 1, 1, facecolor=ACCENT, alpha=shade, lw=0))
             colour = PAPER if shade > _DARK else INK
             axes.text(
-                column + 0.5, row + 0.5, f"{value:.3g}", ha="center", va="center", fontsize=7.5, color=colour
+                column + 0.5, row + 0.5, f"{value:.1f}", ha="center", va="center", fontsize=7.5, color=colour
             )
     axes.set(xlim=(0, columns), ylim=(rows, 0))
     axes.set_xticks(

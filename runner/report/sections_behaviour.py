@@ -196,18 +196,13 @@ def _windows(values: pd.DataFrame, found: Findings) -> Iterator[Block]:
         "behaviour_windows",
         "Score of each cell, by the context window of its model in tokens, the widest first.",
         "Bars of the score in the order of context windows; the table has their values.",
-        partial(figures.grouped_bars, named.set_axis(labels), ".1%", _room(named["score"]), "score"),
+        partial(figures.grouped_bars, named.set_axis(labels), ".1%", figures.room(named["score"]), "score"),
     )
     measures = [
         Measure("context window", "context_window", ",.0f", "of the model, in tokens"),
         Measure("score", "score", ".1%", "mean reward over the tasks planned"),
     ]
     yield cell_table("Score by context window (Figure 8)", measures, values, found)
-
-
-def _room(scores: pd.Series[float]) -> float:
-    """Return where the axis of scores ends: at the next tenth above the best."""
-    return min(1.0, (int(10 * float(scores.max())) + 1) / 10)
 
 
 def _named(values: pd.DataFrame, found: Findings, *, keep_order: bool = False) -> pd.DataFrame:

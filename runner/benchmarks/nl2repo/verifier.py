@@ -2,13 +2,14 @@
 
 Only files travel. In the copy, the named files are deleted, and upstream's packaging files and tests are put over it
 (`judged_copy`). Then a shell runs the task's commands; those before the first with pytest are the installation. Tests
-never have a network. A plugin of ours sends results test by test over a pipe to a process of root's, so a suite that is
-cut short keeps its results. Exit codes, output and files do not count.
+never have a network. A plugin of ours sends results test by test over a socket to a process of root's, so a suite that
+is cut short keeps its results. Exit codes, output and files do not count.
 
 What this cannot exclude: the candidate's code runs in pytest's own process. Code that is written to be judged can make
-an object that equals everything, forge the reporter's messages and end the session before the reporter speaks, or
-change the reporter and restore it before it is checked. Files, plugins, start-up hooks of Python, packages named like
-the judge's, output, exit codes and patched reports gain nothing: each is a test in `tests/security/test_suites.py`.
+an object that equals everything, dig the reporter out of the interpreter's memory and speak for it, or change the judge
+and restore it before it is checked. Files, plugins, start-up hooks of Python, packages named like the judge's, output,
+exit codes, messages without the reporter's word and patched reports gain nothing: each is a test in
+`tests/security/test_suites.py` and `test_suite_forgeries.py`.
 """
 
 from __future__ import annotations

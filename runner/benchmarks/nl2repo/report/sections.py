@@ -16,7 +16,7 @@ from runner.benchmarks.nl2repo.published_folder import PAPER_INSTRUCTION
 from runner.benchmarks.nl2repo.report import figures
 from runner.benchmarks.nl2repo.report.failed_tests import failed_tests
 from runner.report.blocks import Block, Column, Picture, Section, Sections, Table, Text, Value, where
-from runner.report.figures import grouped_bars
+from runner.report.figures import grouped_bars, room
 from runner.report.findings import Findings
 from runner.report.leaderboard import lines
 from runner.report.sections_scores import AGENT, MODEL, Measure, about, cell_table, figure
@@ -63,7 +63,7 @@ def scores(found: Findings) -> Section:
             "suite_scores",
             "Mean share of the published tests that pass, over the tasks planned, best first.",
             "Bars of the pass rate of each cell; the table has their values.",
-            partial(grouped_bars, bars, ".1%", 1.0, "pass rate"),
+            partial(grouped_bars, bars, ".1%", room(bars["score"]), "pass rate"),
         )
     ]
     instructed = _instructions(found)
