@@ -46,14 +46,17 @@ def calls_and_score(points: pd.DataFrame) -> Figure:
     """
     figure = Figure(figsize=(7.2, 3.9), layout="constrained")
     axes = figure.add_subplot()
-    best = points.loc[points["score"].idxmax()]
+    best = points.iloc[int(points["score"].to_numpy().argmax())]
     far, high = 1.12 * float(points["calls"].max()), 1.15 * float(points["score"].max()) or 1.0
     if best["calls"] > 0 and best["score"] > 0:
         reach = min(far, high * float(best["calls"]) / float(best["score"]))
         slope = float(best["score"]) / float(best["calls"])
         axes.plot([0, reach], [0, slope * reach], color=MUTED, lw=1, ls="--", zorder=1)
-    for (calls, score), own in points.groupby(["calls", "score"]):
-        text = ", ".join(own["mark"])
+    marks: dict[tuple[float, float], list[str]] = {}
+    for calls, score, mark in zip(points["calls"], points["score"], points["mark"], strict=True):
+        marks.setdefault((float(calls), float(score)), []).append(str(mark))
+    for (calls, score), own in marks.items():
+        text = ", ".join(own)
         size = 95 + 60 * (len(text) - 1)
         axes.scatter([calls], [score], s=size, facecolor=PAPER, edgecolor=ACCENT, lw=1.2, zorder=3)
         axes.annotate(text, (calls, score), ha="center", va="center", fontsize=6.5, color=INK, zorder=4)
