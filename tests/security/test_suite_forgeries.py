@@ -155,7 +155,7 @@ for process in (int(name) for name in os.listdir("/proc") if name.isdigit()):
             pass
 """,
     "floods_the_output": "for _ in range(200): os.write(2, json.dumps(passed(NAMES[0])).encode() * 500 + b'\\n')",
-    "floods_the_channel": "for _ in range(20_000): write(b'x 1 {}')",
+    "floods_the_channel": "for _ in range(3_000): write(b'x 1 {}')",
     "fills_the_shared_memory": """
 try:
     with open("/dev/shm/full", "wb") as file:
@@ -324,8 +324,8 @@ def verdicts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Verdict]:
         later |= {name: f"rm -rf ~/.local conftest.py; {command}", f"after_{name}": "pytest tests"}
     speaking = commands(SPEAKS if EVERY else [TOGETHER])
     machines = [
-        ({"": "pytest tests", **speaking, **commands(LOSES)}, 120.0),
-        ({**commands(CAUGHT), **later}, 120.0),
+        ({"": "pytest tests", **speaking, **commands(LOSES)}, 600.0),
+        ({**commands(CAUGHT), **later}, 600.0),
         (commands(HANGS), 4.0),
     ]
 

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
     from runner.protocols import Sandbox, SandboxProvider, Submission
 
-JUDGE_VERSION = "70abfe053606b8f29590c64cf82d5f9ceefdd6085b9f5ed4500488cba63db7ba"
+JUDGE_VERSION = "b5707a66b6cddd514b1cb92f3b48473ef4b866ea4c986a10c54596ceb2dd4e45"
 """Version of the judge, which is part of every trial key: a new value runs finished trials again.
 `tests/benchmarks/test_judge_versions.py` says when to change it."""
 USER, UID = "agent", 1000
