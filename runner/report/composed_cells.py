@@ -8,10 +8,7 @@ from typing import Any
 
 import yaml
 
-SILENT = (
-    "Its program exits with code 0, as it does when its model answers without calling a tool. An agent that stops to "
-    "ask looks the same."
-)
+SILENT = "It exits with code 0, as after an answer without a call of a tool. Stopping to ask looks the same."
 """Meaning of the end of a CLI that has no way to say that it is done."""
 OWN_PROGRAM = "It ends its work by its own program."
 

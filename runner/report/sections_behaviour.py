@@ -61,7 +61,7 @@ def turns(found: Findings) -> Section:
         "Bars of the shares of trials that ended early and that the agent did not finish; the table has their values.",
         partial(figures.grouped_bars, _named(shares, found), ".0%", 1.0, "valid trials"),
     )
-    blocks = [cell_table("Turns", measures, values, found), picture, _endings_by_agent(found)]
+    blocks: list[Block] = [cell_table("Turns", measures, values, found), picture, _endings_by_agent(found)]
     return Section("behaviour-turns", "Behaviour: turns and endings", blocks)
 
 

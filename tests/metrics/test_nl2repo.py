@@ -177,7 +177,7 @@ def test_context_windows_are_those_of_models_that_say_theirs() -> None:
 
 
 def test_endings_of_an_agent_are_over_all_of_its_models() -> None:
-    ends = [
+    ends: list[dict[str, Any]] = [
         {},
         {"own_finish": False},
         {"own_finish": False, "status": "timeout"},

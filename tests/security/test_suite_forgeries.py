@@ -319,7 +319,7 @@ def verdicts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Verdict]:
     def commands(names: Iterable[str]) -> dict[str, str]:
         return {name: f"FORGERY={name} pytest tests" for name in names}
 
-    later = {}
+    later: dict[str, str] = {}
     for name, command in commands(LATER).items():
         later |= {name: f"rm -rf ~/.local conftest.py; {command}", f"after_{name}": "pytest tests"}
     speaking = commands(SPEAKS if EVERY else [TOGETHER])
@@ -340,15 +340,16 @@ def verdicts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Verdict]:
 
 
 def test_the_library_is_honest_without_a_forgery(verdicts: dict[str, Verdict]) -> None:
-    assert (verdicts[""].reward, verdicts[""].components["forged"]) == (pytest.approx(HONEST), 0.0)
+    assert verdicts[""].reward == pytest.approx(HONEST)
+    assert verdicts[""].components["forged"] == 0.0
     assert len(FORGERIES) >= 45, "as many were tried"
 
 
 @pytest.mark.parametrize("name", SPEAKS if EVERY else [TOGETHER])
 def test_what_judged_code_says_changes_nothing(verdicts: dict[str, Verdict], name: str) -> None:
     verdict = verdicts[name]
-    assert (verdict.reward, verdict.components["forged"]) == (pytest.approx(HONEST), 0.0), verdict.output
-    assert verdict.error is None
+    assert verdict.reward == pytest.approx(HONEST), verdict.output
+    assert (verdict.components["forged"], verdict.error) == (0.0, None)
 
 
 @pytest.mark.parametrize("name", [*LOSES, *HANGS])

@@ -128,7 +128,7 @@ def test_the_analyses_of_section_4_3_have_pictures_and_tables(suites: Findings) 
 
 
 def test_what_an_ending_means_is_read_from_the_agents_of_the_sweep(tmp_path: Path) -> None:
-    agents = {
+    agents: dict[str, dict[str, Any]] = {
         "openhands": {"argv": ["x"], "tools": {"finish": ["finish"]}},
         "claude_code": {"argv": ["x"], "done_when": "It says so."},
         "codex": {"argv": ["x"], "tools": {"edit": ["apply_patch"]}},
@@ -139,7 +139,7 @@ def test_what_an_ending_means_is_read_from_the_agents_of_the_sweep(tmp_path: Pat
     meanings = {line[0]: line[-1] for line in tables(found["behaviour-turns"])["Endings by agent"]}
     assert meanings["openhands"].startswith("It calls finish.")
     assert meanings["claude_code"] == "It says so."
-    assert "stops to ask looks the same" in meanings["codex"]
+    assert "Stopping to ask looks the same" in meanings["codex"]
 
 
 def test_the_papers_instruction_is_marked_in_the_tables_and_compared_with_ours(tmp_path: Path) -> None:
