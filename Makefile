@@ -27,7 +27,8 @@ every-case: bundles ## run all shipped tasks, cases and recordings, of which `ma
 	ASSAY_EVERY_CASE=1 $(BIN)/python -m pytest -n 2 -rs tests/benchmarks/cli_tool_bench/test_shipped_tools.py \
 	  tests/benchmarks/cli_tool_bench/construction/test_seven_tools.py tests/benchmarks/harbor/test_quickstart.py \
 	  tests/benchmarks/project_setup/test_shipped_projects.py \
-	  tests/benchmarks/cli_tool_bench/test_golden_outputs.py tests/security/test_answers_in_reach.py $(ARGS)
+	  tests/benchmarks/cli_tool_bench/test_golden_outputs.py tests/security/test_answers_in_reach.py \
+	  tests/security/test_suite_forgeries.py $(ARGS)
 
 check: lint types test ## run everything that a change must pass
 

@@ -87,6 +87,9 @@ class CliAgent(Record):
     the agent's own folder. Not part of a trial's key, which says whether a task shows skills."""
     tools: dict[ToolKind, tuple[str, ...]] = {}
     """Kind -> names of this agent's tools in its calls; all other tools are `other`."""
+    done_when: str = Field(default="", exclude=True)
+    """Sentence for the report on what the CLI does to end its work itself; empty where `tools` tells. Not part of a
+    trial's key."""
     needs: tuple[Literal["context_window", "max_output_tokens"], ...] = Field(default=(), exclude=True)
     """Fields of the model without which the CLI cannot work. Not part of a trial's key: they decide whether a trial
     runs, not what it does."""

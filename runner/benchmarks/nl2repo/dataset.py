@@ -54,6 +54,14 @@ that it gives, and the packaging files, so that `pip install -e .` installs the 
 suite that you do not have: whatever the document says may be tested.{tests}
 Work on your own until the whole project is done; nobody answers questions.
 """
+PAPER_INSTRUCTION = """\
+{document} in {workdir}, the current directory, describes a project. Implement all of it as the document requires, so \
+that it runs directly in this directory and can be used as the document's API Usage Guide says.{tests} Do this step by \
+step.
+"""
+"""What the authors' runner tells OpenHands, in our words: the document is the only requirement, hidden tests are not
+mentioned, and nothing says whether anybody answers questions."""
+PAPER_REVEALED = " The tests that judge it are in the directory already; they must pass as they are."
 REVEALED = (
     " Those tests are in the directory already; they must pass as they are, and are put back before judging."
 )
@@ -92,6 +100,9 @@ class Nl2RepoBench(Record):
     """Whether the agent gets the tests too (section 4.4.2)."""
     include: tuple[str, ...] = ()
     """Names of the tasks to use; if empty, all."""
+    instruction: Literal["ours", "paper"] = "ours"
+    """Words with which the agent gets its task. ours: warns of hidden tests and says that nobody answers questions,
+    which suppresses early halts that the paper reports (section 4.2). paper: as the authors' agents got it."""
     answers_in_reach: Literal["refuse", "flag"] = "refuse"
     """Treatment of a trial whose library is in the agent's bundle, the runtime or the image
     (`runner.sweeps.answers_in_reach`)."""
@@ -282,7 +293,9 @@ class Nl2RepoBench(Record):
             suite = self.suite(folder)
             unproven = () if suite.expected else (published_folder.NO_TRUTH,)
             differs = (published_folder.COUNT_DIFFERS,) if suite.published else ()
-            return self.complete(task.model_copy(update={"flags": (*task.flags, *unproven, *differs)}), suite)
+            paper = (published_folder.PAPER_INSTRUCTION,) if self.instruction == "paper" else ()
+            flags = (*task.flags, *unproven, *differs, *paper)
+            return self.complete(task.model_copy(update={"flags": flags}), suite)
         except TaskError as error:
             return task.model_copy(update={"refused": str(error)})
 
@@ -290,13 +303,17 @@ class Nl2RepoBench(Record):
         """Return the task with all other fields. Pure, except for the files that it reads."""
         source, _ = self.source(task.directory)
         cache, files = self.verifier.cache, tree_digest(task.directory, published_folder.PARTS)
-        identity = digest([files, suite.identity, source.shaping, self.reveal_tests, self.verifier.shaping])
+        identity = digest([files, suite.identity, source.shaping, self.reveal_tests, self.verifier.shaping,
+                           *(["paper"] if self.instruction == "paper" else [])])  # fmt: skip
+        words, tests = (
+            (PAPER_INSTRUCTION, PAPER_REVEALED) if self.instruction == "paper" else (INSTRUCTION, REVEALED)
+        )
         oracle = cache / "oracle" / short(digest([source.shaping, suite.deleted]))
         return task.model_copy(
             update={
                 "digest": identity,
-                "instruction": INSTRUCTION.format(
-                    workdir=WORKSPACE, document=DOCUMENT, tests=REVEALED if self.reveal_tests else ""
+                "instruction": words.format(
+                    workdir=WORKSPACE, document=DOCUMENT, tests=tests if self.reveal_tests else ""
                 ),
                 "environment": self._environment(task, source, suite, revealed=self.reveal_tests),
                 "agent_user": "agent",

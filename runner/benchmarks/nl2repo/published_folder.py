@@ -33,7 +33,11 @@ COUNT_DIFFERS = "count_differs"
 """Flag: upstream passes another number of tests here than is published, and that number is the denominator."""
 IN_BACKGROUND = "background_install"
 """Flag: a published command starts an installation in the background, and the tests would not wait for its end."""
+PAPER_INSTRUCTION = "paper_instruction"
+"""Flag: the agent gets the paper's instruction, which neither warns of hidden tests nor says that nobody answers."""
 REMARKS = {
+    PAPER_INSTRUCTION: "its agent gets the paper's instruction, which neither warns of hidden tests nor says that "
+    "nobody answers questions (dataset.instruction=paper)",
     UNREVIEWED: "its document was made here, and two people have not confirmed it; making/written_by.json names its "
     "author",
     IN_BACKGROUND: "one of its commands installs in the background, with `&`; here the tests wait for its end",

@@ -106,6 +106,23 @@ def test_a_count_that_differs_is_scored_against_the_truth_if_the_source_says_so(
     assert alike.digest != task.digest
 
 
+def test_the_papers_instruction_is_flagged_and_makes_another_trial(tmp_path: Path) -> None:
+    """Ours tells what the paper's agents were not told, and keeps the names that trials have had."""
+    folder = whole(tmp_path / "tasks")
+    ours, paper = (
+        suite_dataset(tmp_path / "tasks", tmp_path / "cache", instruction=words)
+        for words in ("ours", "paper")
+    )
+    before = only(with_truth(suite_dataset(tmp_path / "tasks", tmp_path / "cache"), folder))
+    assert only(ours).digest == before.digest
+    assert only(paper).digest != before.digest
+    assert set(only(paper).flags) - set(before.flags) == {"paper_instruction"}
+    assert "start.md" in only(paper).instruction
+    for warning in ("nobody answers", "test suite", "judged"):
+        assert warning in before.instruction
+        assert warning not in only(paper).instruction
+
+
 def test_trials_keep_their_names_where_the_count_does_not_differ(tmp_path: Path) -> None:
     """`published` came later than the first sweeps: a suite without it is named as it was then."""
     folder = whole(tmp_path / "tasks")
