@@ -6,8 +6,8 @@ import asyncio
 import os
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event, Thread
@@ -21,7 +21,7 @@ from runner.executors.ray.far_desk import FarStore
 from runner.executors.ray.hired import HiredCrew
 from runner.executors.ray.messages import Address, Ended
 from runner.gateway import Gateway
-from runner.records import ExecResult, TrialRecord, Verdict
+from runner.records import ExecResult, Verdict
 from runner.report.progress import Progress
 from runner.sweeps.plan import PlannedTrial, make_plan
 from runner.sweeps.store import Store
@@ -41,7 +41,7 @@ class FakeCrew(NodeCrew):
     async def know(self, planned: Sequence[PlannedTrial], folder: str) -> None:
         """Take the trials instead of planning them."""
         self._planned = {trial.key: trial for trial in planned}
-        self._store = FarStore(self._line, Path(folder), lambda packed: packed)
+        self._store = FarStore(self._line, Path(folder))
 
         self._pool = ThreadPoolExecutor(1)
 
@@ -59,16 +59,14 @@ class FakeCrew(NodeCrew):
 class Present:
     """A team of crews that are there from the beginning. See `crew.Team`."""
 
+    look_seconds = None
+
     def __init__(self, crews: Sequence[Crew]) -> None:
         self._crews = crews
 
     def crews(self) -> Sequence[Crew]:
         """See `crew.Team`."""
         return self._crews
-
-    def wait(self, running: Iterable[Future[TrialRecord]]) -> Iterable[Future[TrialRecord]]:
-        """See `crew.Team`."""
-        return wait(running, return_when=FIRST_COMPLETED).done
 
     def dismiss(self, crew: Crew, why: Exception) -> None:  # noqa: ARG002 - the protocol's
         """See `crew.Team`."""

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import shutil
-import tarfile
-import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager
@@ -14,12 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from runner.archives import unpack
 from runner.errors import GatewayError, OutputsError
+from runner.executors.ray.parcels import Parcel, pack
 from runner.gateway.account import Entry
 from runner.gateway.call_limits import Gates
 from runner.records import Status
-from runner.records.trial_files import SENT
 from runner.sweeps.cache import POLL_SECONDS
 
 if TYPE_CHECKING:
@@ -75,9 +71,11 @@ class FarAccount:
 class FarStore:
     """The part of `Store` that trials use. A trial's folder is on this node until its record is written."""
 
-    def __init__(self, line: Line, folder: Path, parcel: Callable[[bytes], Any]) -> None:
-        """`parcel` turns bytes into the form in which they travel to the desk."""
-        self._line, self._folder, self._parcel = line, folder, parcel
+    def __init__(
+        self, line: Line, folder: Path, shipped: Callable[[Parcel], Any] = lambda parcel: parcel
+    ) -> None:
+        """`shipped` turns a trial's files into the form in which they travel to the desk."""
+        self._line, self._folder, self._shipped = line, folder, shipped
         self._begun: dict[str, tuple[Retry, ...]] = {}
         self._packed: dict[str, Any] = {}
 
@@ -113,8 +111,11 @@ class FarStore:
         if retries is None:
             retries = self._asked("begin", key)
         folder = self.folder(key)
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            shutil.rmtree(folder)
+            folder.mkdir()
         return folder, retries
 
     def write(self, record: TrialRecord) -> None:
@@ -124,10 +125,10 @@ class FarStore:
         """
         folder = self.folder(record.key)
         try:
-            packed = self._parcel(_packed(folder))
+            parcel = self._shipped(pack(folder))
             if record.status is not Status.INFRA_INVALID:  # no try follows
-                self._packed[record.key] = packed
-            elif not self._asked("write", record, packed):
+                self._packed[record.key] = parcel
+            elif not self._asked("write", record, parcel):
                 raise OutputsError(f"The desk did not take the record of {record.key}.")
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -186,29 +187,3 @@ class FarDisplay:
     def note(self, text: str) -> None:
         """See `desk.Display`."""
         self._line.tell("note", text)
-
-
-def _packed(folder: Path) -> bytes:
-    """Return the content of a folder as a tar file; nothing for an empty one."""
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as tar:
-        for path in sorted(folder.iterdir()):
-            tar.add(path, path.name)
-    return packed.getvalue() if any(folder.iterdir()) else b""
-
-
-def take_in(packed: bytes, folder: Path) -> None:
-    """Put the content of a packed folder in the place of what the desk noted there, each file at once.
-
-    Raises `OSError`, and `ConfigError` for what no crew packs.
-    """
-    if not packed:
-        return
-    with tempfile.TemporaryDirectory(prefix=".arriving-", dir=folder) as name:
-        archive, arriving = Path(name) / "packed.tar", Path(name) / "files"
-        archive.write_bytes(packed)
-        unpack(archive, arriving)
-        for path in arriving.iterdir():
-            path.rename(folder / path.name)
-    for noted in folder.glob(f"*{SENT}"):
-        noted.unlink()
