@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event, Thread
+from typing import NamedTuple
 
 import ray
 
@@ -73,8 +74,19 @@ class Present:
         raise why
 
 
-def share_of_ideal(trials: int) -> float:
-    """Return the ideal time of so many trials as a share of the measured time. This process is connected to Ray."""
+class Cost(NamedTuple):
+    """Cost of many trials."""
+
+    share: float
+    """Ideal time as a share of the measured time."""
+    desk: float
+    """Seconds of processors that this process used for each trial."""
+    cluster: float
+    """Seconds of processors that crews and Ray used for each trial."""
+
+
+def measured(trials: int, cluster: Cluster) -> Cost:
+    """Run so many trials and return their cost. This process is connected to the cluster."""
     with tempfile.TemporaryDirectory(prefix="assay-bench-") as name:
         folder = Path(name)
         sweep = crew_sweep(folder / "outputs", f"dataset.number={trials}", "executor=ray")
@@ -84,13 +96,14 @@ def share_of_ideal(trials: int) -> float:
         Thread(target=loop.run_forever, daemon=True).start()
         hiring = asyncio.run_coroutine_threadsafe(_hire(desk, folder), loop)
         crews = hiring.result(HIRE_SECONDS)
-        began = time.monotonic()
+        began, desk_began, cluster_began = time.monotonic(), time.process_time(), cluster.cpu_seconds()
         ended = list(run_trials(desk, Present(crews), Event()))
-        took = time.monotonic() - began
+        took, used = time.monotonic() - began, time.process_time() - desk_began
+        cluster_used = cluster.cpu_seconds() - cluster_began
         assert len({record.key for record in ended}) == trials
         asyncio.run_coroutine_threadsafe(_leave(crews), loop).result(HIRE_SECONDS)
         loop.call_soon_threadsafe(loop.stop)
-    return trials * SECONDS / CREWS / took
+    return Cost(trials * SECONDS / CREWS / took, used / trials, cluster_used / trials)
 
 
 async def _hire(desk: Desk, folder: Path) -> list[HiredCrew]:
@@ -117,8 +130,9 @@ def main(trials: int = TRIALS) -> None:
     with Cluster() as cluster:
         cluster.node(CREWS)
         ray.init(address=cluster.address, log_to_driver=False, logging_level="CRITICAL")
-        share, load = share_of_ideal(trials), os.getloadavg()[0]
+        cost, load = measured(trials, cluster), os.getloadavg()[0]
         ray.shutdown()
     print(
-        f"{trials} trials of {SECONDS} s over {CREWS} crews: {share:.0%} of the ideal (load {load:.0f}, bound 90%)"
+        f"{trials} trials of {SECONDS} s over {CREWS} crews: {cost.share:.0%} of the ideal (bound 90%); "
+        f"{1000 * cost.desk:.1f} ms of CPU each at the desk, {1000 * cost.cluster:.1f} ms of crews and Ray (load {load:.0f})"
     )

@@ -93,15 +93,20 @@ class NodeCrew:
         work = self._pool.submit(self._run, address)
         self._unended.add(work)
         work.add_done_callback(self._unended.discard)
+        loop = asyncio.get_running_loop()
         # Once the trial runs, cancelling it does nothing.
-        giving_back = asyncio.get_running_loop().call_later(WAITING_SECONDS, work.cancel)
+        giving_back = loop.call_later(WAITING_SECONDS, work.cancel)
         try:
             ended = await asyncio.wrap_future(work)
         except asyncio.CancelledError:
             return Ended(unstarted=True)
         finally:
             giving_back.cancel()
-        return ended._replace(parcel=self._store.parcel(address.key), after=self._line.last)
+        if (parcel := self._store.parcel(address.key)) is not None:
+            loop.run_in_executor(
+                None, self._store.remove, address.key
+            )  # a disk may be slow, and a place waits
+        return ended._replace(parcel=parcel, after=self._line.last)
 
     async def messages(self) -> list[Message]:
         """Return the next messages to the desk."""

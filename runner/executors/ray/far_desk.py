@@ -102,8 +102,12 @@ class FarStore:
         self._begun[key] = retries
 
     def parcel(self, key: str) -> Any:
-        """Return the trial's folder as it is to travel with the result; None if its record was sent by `write`."""
+        """Return the trial's files as they are to travel with the result; None if its record was sent by `write`."""
         return self._packed.pop(key, None)
+
+    def remove(self, key: str) -> None:
+        """Remove the trial's folder from this node."""
+        shutil.rmtree(self.folder(key), ignore_errors=True)
 
     def begin(self, key: str) -> tuple[Path, tuple[Retry, ...]]:
         """See `Store.begin`."""
@@ -119,19 +123,20 @@ class FarStore:
         return folder, retries
 
     def write(self, record: TrialRecord) -> None:
-        """Send the record with its trial's folder. Raises `OutputsError` if the desk cannot write it.
+        """Send the record with its trial's files. Raises `OutputsError` if the desk cannot write it.
 
-        A record that ends its trial is not sent here: its folder is kept for the result of the trial (`parcel`).
+        A record that ends its trial is not sent here: the files are kept for the result of the trial (`parcel`), and
+        whoever takes them removes the folder.
         """
-        folder = self.folder(record.key)
         try:
-            parcel = self._shipped(pack(folder))
+            parcel = self._shipped(pack(self.folder(record.key)))
             if record.status is not Status.INFRA_INVALID:  # no try follows
                 self._packed[record.key] = parcel
             elif not self._asked("write", record, parcel):
                 raise OutputsError(f"The desk did not take the record of {record.key}.")
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            if record.key not in self._packed:
+                self.remove(record.key)
 
     def _awaited(self, asked: Future[Any], check: Callable[[], None]) -> Any:
         """Return the desk's answer. `check` is called again and again meanwhile, and may raise."""
