@@ -132,7 +132,8 @@ def main(trials: int = TRIALS) -> None:
         ray.init(address=cluster.address, log_to_driver=False, logging_level="CRITICAL")
         cost, load = measured(trials, cluster), os.getloadavg()[0]
         ray.shutdown()
+    print(f"{trials} trials of {SECONDS} s over {CREWS} crews: {cost.share:.0%} of the ideal (bound 90%)")
     print(
-        f"{trials} trials of {SECONDS} s over {CREWS} crews: {cost.share:.0%} of the ideal (bound 90%); "
-        f"{1000 * cost.desk:.1f} ms of CPU each at the desk, {1000 * cost.cluster:.1f} ms of crews and Ray (load {load:.0f})"
+        f"each took {1000 * cost.desk:.1f} ms of CPU at the desk, {1000 * cost.cluster:.1f} ms of crews and Ray (load "
+        f"{load:.0f}, no bound)"
     )
