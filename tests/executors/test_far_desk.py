@@ -34,6 +34,7 @@ from tests.support.waiting import until
 pytest.importorskip("ray")
 
 from runner.executors.ray.crew import NodeCrew, Trials
+from runner.executors.ray.hired import _ahead
 from runner.executors.ray.window import Window
 
 HELD = {"usd": 0.5, "input_tokens": 100, "output_tokens": 50, "turns": 1}
@@ -335,6 +336,35 @@ class OneByOne(NodeCrew):
         self.started.append(address.key)
         self.go_on.wait()
         return Ended(refused="done")
+
+
+def test_the_folder_of_a_trial_leaves_its_node_with_the_result(desk: Desk, tmp_path: Path) -> None:
+    crew, address = Leaving(tmp_path), address_of(desk.plan.todo[0])
+    ended = asyncio.run(crew.run(address, ()))
+    assert (ended.parcel, ended.record) == ({"agent.stdout": b"said"}, trial_record(address.key))
+    until(lambda: not any(tmp_path.glob("trials/*")))
+
+
+class Leaving(OneByOne):
+    """A crew whose trials leave a file and a record."""
+
+    def _run(self, address: Address) -> Ended:
+        folder, _ = self._store.begin(address.key)
+        (folder / "agent.stdout").write_text("said")
+        record = trial_record(address.key)
+        self._store.write(record)
+        return Ended(record=record)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "ahead"), [(0.001, 4), (0.05, 4), (0.1, 2), (0.5, 1), (0.99, 1), (1.0, 0), (600.0, 0)]
+)
+def test_as_many_trials_are_handed_ahead_as_keep_a_place_busy_and_only_short_ones(
+    seconds: float, ahead: int
+) -> None:
+    assert _ahead(trial_record("k", wall_seconds=seconds)) == ahead
+    spoiled = trial_record("k", wall_seconds=seconds, status=Status.INFRA_INVALID, reward=None, passed=None)
+    assert _ahead(spoiled) == 0
 
 
 def test_a_place_of_a_lost_crew_is_free_again(desk: Desk) -> None:

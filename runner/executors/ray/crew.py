@@ -58,6 +58,7 @@ class NodeCrew:
         self._kit: Kit
         self._cancel = Event()
         self._pool: ThreadPoolExecutor
+        self._clearing = ThreadPoolExecutor(1, thread_name_prefix="clearing")
         self._work: Callable[[PlannedTrial], Any]
         self._sweep: Sweep
         self._trials: Trials
@@ -93,9 +94,8 @@ class NodeCrew:
         work = self._pool.submit(self._run, address)
         self._unended.add(work)
         work.add_done_callback(self._unended.discard)
-        loop = asyncio.get_running_loop()
         # Once the trial runs, cancelling it does nothing.
-        giving_back = loop.call_later(WAITING_SECONDS, work.cancel)
+        giving_back = asyncio.get_running_loop().call_later(WAITING_SECONDS, work.cancel)
         try:
             ended = await asyncio.wrap_future(work)
         except asyncio.CancelledError:
@@ -103,9 +103,7 @@ class NodeCrew:
         finally:
             giving_back.cancel()
         if (parcel := self._store.parcel(address.key)) is not None:
-            loop.run_in_executor(
-                None, self._store.remove, address.key
-            )  # a disk may be slow, and a place waits
+            self._clearing.submit(self._store.remove, address.key)  # the disk may be slow, and others wait
         return ended._replace(parcel=parcel, after=self._line.last)
 
     async def messages(self) -> list[Message]:
@@ -168,6 +166,7 @@ class NodeCrew:
         settings, line = self._sweep.settings, self._line
         show = FarDisplay(line)
         scratch = self._stack.enter_context(scratch_folder())
+        self._stack.enter_context(self._clearing)  # its exit waits, before the folder of all trials goes
         account = FarAccount(line, settings.gateway)
         gateway = self._stack.enter_context(Gateway(scratch, account=account))
         planned = [self._trials.planned(cell, task, 1) for cell, task in kit.trials]
