@@ -20,7 +20,7 @@ test: bundles compose browser ## set up and run all tests, with full branch cove
 attack: bundles ## run the attacks of tests/security, by agents, candidates, datasets and providers
 	$(TESTS) tests/security $(ARGS)
 
-other-pythons: ## run tests without containers or a browser: all on /usr/bin/python3, some on 3.12 and 3.13
+other-pythons: ## run some tests, none with containers or a browser, on /usr/bin/python3, 3.12 and 3.13
 	@ARGS="$(ARGS)" .ci/other-pythons
 
 every-case: bundles ## run all shipped tasks, cases and recordings, of which `make test` runs some; also ASSAY_CASES=FILE
