@@ -25,7 +25,8 @@ other-pythons: ## run some tests, none with containers or a browser, on /usr/bin
 
 every-case: bundles ## run all shipped tasks, cases and recordings, of which `make test` runs some; also ASSAY_CASES=FILE
 	ASSAY_EVERY_CASE=1 $(BIN)/python -m pytest -n 2 -rs tests/benchmarks/cli_tool_bench/test_shipped_tools.py \
-	  tests/benchmarks/cli_tool_bench/construction/test_seven_tools.py tests/benchmarks/harbor/test_quickstart.py \
+	  tests/benchmarks/cli_tool_bench/construction/test_seven_tools.py \
+	  tests/benchmarks/cli_tool_bench/construction/test_make_checkouts.py tests/benchmarks/harbor/test_quickstart.py \
 	  tests/benchmarks/project_setup/test_shipped_projects.py \
 	  tests/benchmarks/cli_tool_bench/test_golden_outputs.py tests/security/test_answers_in_reach.py $(ARGS)
 
