@@ -354,7 +354,9 @@ print("logged")
         text=True,
         check=True,
     )
-    said = [line for line in done.stdout.splitlines() if not line.startswith("MLflow: ")]  # progress, if it takes long
+    said = [
+        line for line in done.stdout.splitlines() if not line.startswith("MLflow: ")
+    ]  # progress, if it takes long
     assert (said, done.stderr) == (["logged"], "")
 
 
