@@ -68,7 +68,7 @@ def is_silent(node: object) -> bool:
 
 def test_judge_of_hidden_suites() -> None:
     found = digest_of(SUITE_JUDGE)
-    assert found == "b5707a66b6cddd514b1cb92f3b48473ef4b866ea4c986a10c54596ceb2dd4e45", QUESTION.format(found)
+    assert found == "1e4ce56aa2cfb66bc6f13dc6ff231c9e417d78db4eac2f3b3bc20b24142c9b54", QUESTION.format(found)
 
 
 def test_judge_of_projects_to_set_up() -> None:
@@ -77,7 +77,7 @@ def test_judge_of_projects_to_set_up() -> None:
 
 
 def test_versions_are_part_of_what_shapes_a_reward(tmp_path: Path) -> None:
-    assert SuiteVerifier(cache=tmp_path).shaping["judge"].startswith("b5707a66")
+    assert SuiteVerifier(cache=tmp_path).shaping["judge"].startswith("1e4ce56a")
     assert ProjectSetupVerifier().shaping["judge"].startswith("6270ff02")
 
 

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
     from runner.protocols import Sandbox, SandboxProvider, Submission
 
-JUDGE_VERSION = "b5707a66b6cddd514b1cb92f3b48473ef4b866ea4c986a10c54596ceb2dd4e45"
+JUDGE_VERSION = "1e4ce56aa2cfb66bc6f13dc6ff231c9e417d78db4eac2f3b3bc20b24142c9b54"
 """Version of the judge, which is part of every trial key: a new value runs finished trials again.
 `tests/benchmarks/test_judge_versions.py` says when to change it."""
 USER, UID = "agent", 1000
