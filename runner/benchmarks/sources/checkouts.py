@@ -112,6 +112,16 @@ def head(clone: Path) -> str:
     return commit
 
 
+def tags(clone: Path) -> Sequence[str]:
+    """Return the tags of a fresh clone, each with its object, as git packs them. Raises `TaskError`."""
+    packed = clone / ".git" / "packed-refs"
+    try:
+        lines = _text(packed).splitlines() if packed.is_file() else []
+    except (OSError, UnicodeError, _NoRepositoryError) as error:
+        raise TaskError(f"{clone}: its tags cannot be read: {_reason(error)}") from error
+    return sorted(line for line in lines if " refs/tags/" in line)
+
+
 def archive(clone: Path, commit: str, into: Path) -> None:
     """Pack a commit of a clone as a tar file, with the same bytes for the same commit. No filter is run.
 
@@ -152,7 +162,8 @@ def clone(address: str, commit: str, into: Path) -> str:
         with tempfile.TemporaryDirectory(prefix="assay-git-", dir=into.parent) as folder:
             place = Path(folder, "clone")
             git_dir, here = place / ".git", ("--work-tree", str(place), "-C", str(place))
-            _git(git_dir, env, "clone", "--quiet", "--no-checkout", "--template=", "--", address, str(place))
+            quiet = ("-c", "core.logAllRefUpdates=false")
+            _git(git_dir, env, *quiet, "clone", "--quiet", "--no-checkout", "--template=", "--", address, str(place))
             found = _git(
                 git_dir, env, "rev-parse", "--verify", "--end-of-options", f"{commit or 'HEAD'}^{{commit}}"
             )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from runner.benchmarks.project_setup.deliverables import Outcomes
+from runner.benchmarks.project_setup.deliverables import Ended, Outcomes
 
 _CONTROL: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ -/]*[0-~])")
 """Control sequences: colours, movements of the cursor, titles of windows."""
@@ -29,6 +30,8 @@ class Run(NamedTuple):
     last: int
     """Numbers of its first and last line."""
     outcomes: Outcomes
+    tests: Mapping[str, Ended] = MappingProxyType({})
+    """Name of each test -> its outcome; empty if the text does not name every test by a name of its own."""
 
 
 MOST: Final = 10**9
@@ -42,6 +45,17 @@ def number(digits: str) -> int:
 
 Reader = Callable[[Sequence[str]], Iterator[Run]]
 """Function from the lines of a text to its runs, in their order, each with at least one test."""
+
+Named = Iterable[tuple[str, Ended]]
+"""Names of tests with their outcomes, in the order in which they were printed."""
+
+
+def complete(named: Named, outcomes: Outcomes) -> Mapping[str, Ended]:
+    """Return the names of tests if they are all of a run's tests, and each has one name; otherwise none."""
+    tests = dict(named)
+    ends = Counter(tests.values())
+    return tests if all(ends[end] == number for end, number in outcomes) else {}
+
 
 Fold = Callable[[Mapping[str, int]], Outcomes]
 """Function from named numbers to outcomes."""
@@ -106,9 +120,22 @@ class Grammar:
     """Quotations of output: their first line, a line that is never within one, and their last line."""
     repeats: re.Pattern[str] | None = None
     """Line after which outcomes of single tests are repeated until the next run."""
+    names: Callable[[Sequence[str]], Named] | None = None
+    """Function from a run's lines to the names of its tests, for frameworks that print them in a tree. Others name a
+    test in the line for it, as `name` in `single`."""
 
     def __call__(self, lines: Sequence[str]) -> Iterator[Run]:
         """Yield the runs in these lines."""
+        first = 0
+        for run in self._runs(lines):
+            if self.names:
+                named = self.names(lines[first : run.last + 1])
+                yield run._replace(tests=complete(named, run.outcomes))
+            else:
+                yield run
+            first = run.last + 1
+
+    def _runs(self, lines: Sequence[str]) -> Iterator[Run]:
         run = _Open(self)
         for at, line in self._own(lines):
             if run.is_over(line, at):
@@ -153,6 +180,7 @@ class _Open:
         self._parts = Outcomes()
         self._words: Counter[str] = Counter()
         self._keyed: dict[str, str] = {}
+        self._named: dict[str, Ended] = {}
         self._problems: Counter[str] = Counter()
         self._indent = 0
 
@@ -207,6 +235,8 @@ class _Open:
             self._keyed[key] = word
         elif indent >= before:
             self._words[word] += 1
+        if name := groups.get("name"):
+            self._named[name] = next(end for end, number in self._grammar.tests({word: 1}) if number)
 
     def closed(self) -> Iterator[Run]:
         """Yield the run if it has tests."""
@@ -218,4 +248,4 @@ class _Open:
         else:
             outcomes = self._parts + grammar.tests(self._words + Counter(self._keyed.values()))
         if outcomes.total:
-            yield Run(self._span[0], self._span[-1], outcomes)
+            yield Run(self._span[0], self._span[-1], outcomes, complete(self._named.items(), outcomes))
