@@ -38,8 +38,9 @@ _GITLINK = "160000"
 _OFF = (
     *("-c", "core.fsmonitor=false", "-c", "core.untrackedCache=false"),
     *("-c", f"core.hooksPath={os.devnull}", "-c", f"core.attributesFile={os.devnull}"),
+    *("-c", "core.logAllRefUpdates=false"),
 )
-"""Options that switch off what the user's own configuration may switch on."""
+"""Options that switch off what the user's own configuration may switch on, and logs, which name who cloned."""
 
 
 class Listing(NamedTuple):
@@ -162,8 +163,7 @@ def clone(address: str, commit: str, into: Path) -> str:
         with tempfile.TemporaryDirectory(prefix="assay-git-", dir=into.parent) as folder:
             place = Path(folder, "clone")
             git_dir, here = place / ".git", ("--work-tree", str(place), "-C", str(place))
-            quiet = ("-c", "core.logAllRefUpdates=false")
-            _git(git_dir, env, *quiet, "clone", "--quiet", "--no-checkout", "--template=", "--", address, str(place))
+            _git(git_dir, env, "clone", "--quiet", "--no-checkout", "--template=", "--", address, str(place))
             found = _git(
                 git_dir, env, "rev-parse", "--verify", "--end-of-options", f"{commit or 'HEAD'}^{{commit}}"
             )

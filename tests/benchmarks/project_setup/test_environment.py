@@ -241,11 +241,16 @@ def test_a_project_that_asks_git_for_its_version_keeps_its_history_on_request(
     head = git(asks, "rev-parse", "HEAD")
     told = {"run_tests.sh": f"printf %s {head} > head\npython3 -m unittest -v\n"}
     words = ["job=environment", f"project={asks.as_uri()}", "agent=oracle"]
-    for name, kept, outcome in (("with", "true", "1 passed, 0 failed"), ("without", "false", "0 passed, 1 failed")):
+    for name, kept, outcome in (
+        ("with", "true", "1 passed, 0 failed"),
+        ("without", "false", "0 passed, 1 failed"),
+    ):
         folder = place(cli, name, "asks")
         write(folder / "task" / "asks" / "solution", {**SCRIPTS, **told})
         ended = cli(*words, f"name={name}", f"keep_git={kept}")
-        assert (ended.code, f"From scratch: {outcome}, 0 skipped." in ended.out) == (0, True), ended.out + ended.err
+        assert (ended.code, f"From scratch: {outcome}, 0 skipped." in ended.out) == (0, True), (
+            ended.out + ended.err
+        )
         assert not (folder / "clone" / ".git" / "logs").exists(), "they name who cloned, and from where"
 
 
@@ -274,4 +279,3 @@ def test_a_history_is_part_of_what_the_project_is(tmp_path: Path) -> None:
         given_project.checked_out("https://me:secret@git.example/a", "", tmp_path / "x", git=True)
     with pytest.raises(ConfigError, match="project=file:///PATH/TO/IT"):
         given_project.checked_out(str(origin), "", tmp_path / "x", git=True)
-

@@ -28,9 +28,7 @@ def read_output(text: str, frameworks: Collection[str] = FRAMEWORKS) -> tuple[Re
         last[framework] = max(run.last, last.get(framework, 0))
         if framework in frameworks and not within:
             tests = dict(run.tests) if run.outcomes.total <= MOST_NAMED else {}
-            readings.append(
-                Reading(framework=framework, outcomes=run.outcomes, way="output", tests=tests)
-            )
+            readings.append(Reading(framework=framework, outcomes=run.outcomes, way="output", tests=tests))
     return tuple(readings)
 
 

@@ -87,7 +87,12 @@ def read(lines: Sequence[str]) -> Iterator[Run]:
                 prove.take(line)
             _take(streams, line, at, file)
     runs = [
-        Run(stream.first, stream.last, found := Outcomes(**stream.points), complete(stream.named.items(), found))
+        Run(
+            stream.first,
+            stream.last,
+            found := Outcomes(**stream.points),
+            complete(stream.named.items(), found),
+        )
         for stream in streams
         if stream.sure and stream.points
     ]

@@ -10,7 +10,9 @@ from runner.benchmarks.project_setup.deliverables import Ended
 from runner.benchmarks.project_setup.frameworks.result_lines import Named
 
 _SUBTEST: Final = re.compile(r"(?P<indent> *)# Subtest: (?P<name>.*)")
-_POINT: Final = re.compile(r"(?P<indent> *)(?P<bad>not )?ok \d+ - (?P<name>.*?)(?: # (?P<note>SKIP|TODO)\b.*)?$")
+_POINT: Final = re.compile(
+    r"(?P<indent> *)(?P<bad>not )?ok \d+ - (?P<name>.*?)(?: # (?P<note>SKIP|TODO)\b.*)?$"
+)
 _TYPE: Final = re.compile(r" +type: '(?:suite|test)'$")
 
 

@@ -308,13 +308,19 @@ def test_tests_are_known_by_their_names(name: str) -> None:
         assert named(f"{JUNK}{printed(name)}\n{JUNK}") == NAMED[name]
 
 
-@pytest.mark.parametrize("other", ["node-mixed-spec", "node-mixed-colour", "node24-mixed-spec", "node24-mixed-tap"])
+@pytest.mark.parametrize(
+    "other", ["node-mixed-spec", "node-mixed-colour", "node24-mixed-spec", "node24-mixed-tap"]
+)
 def test_node_names_its_tests_alike_in_all_of_its_forms(other: str) -> None:
     assert named(printed(other)) == NAMED["node-mixed-tap"]
 
 
 def test_ctest_go_and_mocha_name_their_tests_alike_in_all_of_their_forms() -> None:
-    assert named(printed("ctest-mixed-parallel")) == named(printed("ctest-mixed-verbose")) == NAMED["ctest-mixed"]
+    assert (
+        named(printed("ctest-mixed-parallel"))
+        == named(printed("ctest-mixed-verbose"))
+        == NAMED["ctest-mixed"]
+    )
     assert named(printed("go-mixed-json")) == named(printed("go-mixed-verbose"))
     assert named(printed("mocha-mixed-colour")) == NAMED["mocha-mixed"]
 
@@ -329,6 +335,8 @@ def test_a_run_names_all_of_its_tests_or_none(name: str) -> None:
 
 
 def test_two_tests_of_one_name_are_not_known_by_name() -> None:
-    text = "running 2 tests\ntest a ... ok\ntest a ... ok\n\ntest result: ok. 2 passed; 0 failed; 0 ignored;\n"
+    text = (
+        "running 2 tests\ntest a ... ok\ntest a ... ok\n\ntest result: ok. 2 passed; 0 failed; 0 ignored;\n"
+    )
     (reading,) = read_output(text)
     assert (reading.outcomes.passed, reading.tests) == (2, {})
