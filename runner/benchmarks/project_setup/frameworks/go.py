@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from runner.benchmarks.project_setup.deliverables import Ended, Outcomes
-from runner.benchmarks.project_setup.frameworks.result_lines import Run, complete
+from runner.benchmarks.project_setup.frameworks.result_lines import NAME, Run, complete
 
 _RUN: Final = re.compile(r"=== RUN +(\S+)$")
 _TEST: Final = re.compile(r" *--- (PASS|FAIL|SKIP): (\S+) \(\d+\.\d+s\)$")
@@ -67,7 +67,7 @@ class _Package:
     def run(self, package: str, at: int, end: str = "") -> Iterator[Run]:
         """Yield the package's run, if it has tests. A test's name begins with the package's."""
         if (outcomes := self.outcomes(end)).total:
-            named = ((f"{package} {test}", ended) for test, ended in self._named.items())
+            named = ((f"{package[-NAME:]} {test}", ended) for test, ended in self._named.items())
             yield Run(self.first, at, outcomes, complete(named, outcomes))
 
 

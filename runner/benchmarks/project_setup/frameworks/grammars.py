@@ -104,7 +104,7 @@ GRAMMARS: Final[Mapping[str, Grammar]] = {
         begins=re.compile(r"running \d+ tests?$"),
         total=re.compile(r"test result: (?:ok|FAILED)\. \d+ passed; \d+ failed;"),
         fold=words(passed="passed,measured", failed="failed", skipped="ignored"),
-        single=re.compile(r"test (?P<name>.+?)(?: - should panic)? \.\.\. (?P<word>ok|FAILED|ignored)\b"),
+        single=re.compile(r"test (?P<name>.+) \.\.\. (?P<word>ok|FAILED|ignored)\b"),
         tests=words(passed="ok", failed="FAILED", skipped="ignored"),
     ),
     "surefire": Grammar(
@@ -130,7 +130,7 @@ GRAMMARS: Final[Mapping[str, Grammar]] = {
         # a repeated test has further lines, without the numbers in front
         single=re.compile(
             r" *(?:\d+/\d+)? +Test +#(?P<key>\d+): "
-            r"(?P<name>\S*) *\.*.*(?P<word>Passed|\*\*\*(?:Skipped|Not Run \(Disabled\))?)[^*]{0,60} \d+\.\d+ sec$"
+            r"(?=(?P<name>\S*)).*(?P<word>Passed|\*\*\*(?:Skipped|Not Run \(Disabled\))?)[^*]{0,60} \d+\.\d+ sec$"
         ),
         tests=words(passed="Passed", failed="***", skipped="***Skipped,***Not Run (Disabled)"),
     ),

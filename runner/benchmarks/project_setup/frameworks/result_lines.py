@@ -6,10 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from runner.benchmarks.project_setup.deliverables import Ended, Outcomes
+from runner.benchmarks.project_setup.deliverables import MOST_NAMED, Ended, Outcomes
 
 _CONTROL: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ -/]*[0-~])")
 """Control sequences: colours, movements of the cursor, titles of windows."""
@@ -46,13 +47,16 @@ def number(digits: str) -> int:
 Reader = Callable[[Sequence[str]], Iterator[Run]]
 """Function from the lines of a text to its runs, in their order, each with at least one test."""
 
+NAME: Final = 200
+"""Longest part of a test's name, in characters, that stands before or above many tests: the text may be hostile."""
+
 Named = Iterable[tuple[str, Ended]]
 """Names of tests with their outcomes, in the order in which they were printed."""
 
 
 def complete(named: Named, outcomes: Outcomes) -> Mapping[str, Ended]:
     """Return the names of tests if they are all of a run's tests, and each has one name; otherwise none."""
-    tests = dict(named)
+    tests = dict(islice(named, MOST_NAMED + 1))
     ends = Counter(tests.values())
     return tests if all(ends[end] == number for end, number in outcomes) else {}
 

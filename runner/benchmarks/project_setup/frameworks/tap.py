@@ -11,14 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from runner.benchmarks.project_setup.deliverables import Ended, Outcomes
-from runner.benchmarks.project_setup.frameworks.result_lines import Run, complete, number
+from runner.benchmarks.project_setup.deliverables import MOST_NAMED, Ended, Outcomes
+from runner.benchmarks.project_setup.frameworks.result_lines import NAME, Run, complete, number
 
 _VERSION: Final = re.compile(r"TAP version 1[34]$")
 _PLAN: Final = re.compile(r"1\.\.(\d{1,9})(?: *#.*)?$")
 _POINT: Final = re.compile(r"(not )?ok \d+\b(?:.*? #\s*(skip|todo)\b)?", re.IGNORECASE)
-_NAME: Final = re.compile(r"(?:not )?ok (\d+(?: .*?)??)(?: +#\s*(?:skip|todo)\b.*)?$", re.IGNORECASE)
-"""Number and description of a point: descriptions alone may be equal."""
 _NODE: Final = re.compile(r"# cancelled \d+$")
 """Line that only node's own runner prints, at most six lines after a stream. Node's reader knows more."""
 _NODE_LINES: Final = 6
@@ -119,8 +117,14 @@ def _take(streams: list[_Stream], line: str, at: int, file: str) -> None:
     if point:
         outcome = _outcome(failed=bool(point[1]), directive=(point[2] or "").lower())
         now.points[outcome] += 1
-        if match := _NAME.match(line):
-            now.named[f"{now.file} {match[1]}".lstrip()] = outcome
+        if len(now.named) < MOST_NAMED:
+            now.named[_name(now.file, line, point)] = outcome
+
+
+def _name(file: str, line: str, point: re.Match[str]) -> str:
+    """Return the number of a point and its description, behind the file that `prove` ran. Descriptions may be equal."""
+    described = line[len(point[1] or "") + len("ok ") : point.start(2) if point[2] else None]
+    return f"{file[-NAME:]} {described.rstrip('# ') if point[2] else described}".lstrip()
 
 
 def _outcome(*, failed: bool, directive: str) -> Ended:

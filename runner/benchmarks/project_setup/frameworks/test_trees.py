@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from runner.benchmarks.project_setup.deliverables import Ended
-from runner.benchmarks.project_setup.frameworks.result_lines import Named
+from runner.benchmarks.project_setup.frameworks.result_lines import NAME, Named
 
+DEEPEST: Final = 8
+"""Largest number of titles in a test's name, the nearest ones."""
 _SUBTEST: Final = re.compile(r"(?P<indent> *)# Subtest: (?P<name>.*)")
 _POINT: Final = re.compile(
     r"(?P<indent> *)(?P<bad>not )?ok \d+ - (?P<name>.*?)(?: # (?P<note>SKIP|TODO)\b.*)?$"
 )
-_TYPE: Final = re.compile(r" +type: '(?:suite|test)'$")
 
 
 class Tree(NamedTuple):
@@ -89,4 +90,4 @@ def _points(lines: Sequence[str]) -> Iterator[tuple[str, Ended]]:
 
 
 def _path(above: Sequence[tuple[int, str]], name: str) -> str:
-    return " > ".join([*(title for _, title in above), name])
+    return " > ".join([*(title[-NAME:] for _, title in above[-DEEPEST:]), name])

@@ -223,6 +223,11 @@ def test_no_text_raises(text: str) -> None:
         "Tests: " + "1 passed, " * 900 + "1 total",
         "\x1b[" * 9_000,
         "1.." + "9" * 5_000,
+        "ok 1" + " " * 9_000,
+        " 1/1 Test  #1: " + "." * 9_000,
+        "test " + "a ... " * 900,
+        "  1) " + " (1ms)" * 900,
+        "✔ a" + " (1" * 900,
     ],
 )
 def test_hostile_lines_break_no_reader(line: str) -> None:
@@ -234,7 +239,7 @@ NAMED = {
     "cargo-good": {
         "tests::is_ignored": "skipped",
         "tests::passes": "passed",
-        "tests::is_to_panic": "passed",
+        "tests::is_to_panic - should panic": "passed",
         "two": "passed",
         "one": "passed",
         "src/lib.rs - add (line 7)": "skipped",
