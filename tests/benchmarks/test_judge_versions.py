@@ -73,7 +73,7 @@ def test_judge_of_hidden_suites() -> None:
 
 def test_judge_of_projects_to_set_up() -> None:
     found = digest_of(SETUP_JUDGE)
-    assert found == "f7368bb0af44d23d000621f7ac39f5f6768ed433966c324c9a497871022426e9", QUESTION.format(found)
+    assert found == "cd249add1380d49d8593653845e3c1bd81256af2636a9da8e8e4768fb89f3dc7", QUESTION.format(found)
 
 
 def test_versions_are_part_of_what_shapes_a_reward(tmp_path: Path) -> None:

@@ -119,7 +119,8 @@ class _Dashboard(_Cases):
 
 
 def _trs(data: bytes) -> Outcomes:
-    return Outcomes(**Counter(_TRS_OUTCOMES.get(found, "failed") for found in _TRS.findall(data)))
+    outcomes: Counter[str] = Counter(_TRS_OUTCOMES.get(found, "failed") for found in _TRS.findall(data))
+    return Outcomes(**outcomes)
 
 
 def _trs_tests(data: bytes, path: str) -> dict[str, Ended]:

@@ -57,7 +57,7 @@ Named = Iterable[tuple[str, Ended]]
 def complete(named: Named, outcomes: Outcomes) -> Mapping[str, Ended]:
     """Return the names of tests if they are all of a run's tests, and each has one name; otherwise none."""
     tests = dict(islice(named, MOST_NAMED + 1))
-    ends = Counter(tests.values())
+    ends: Counter[str] = Counter(tests.values())
     return tests if all(ends[end] == number for end, number in outcomes) else {}
 
 
@@ -240,7 +240,8 @@ class _Open:
         elif indent >= before:
             self._words[word] += 1
         if name := groups.get("name"):
-            self._named[name] = next(end for end, number in self._grammar.tests({word: 1}) if number)
+            one = self._grammar.tests({word: 1})
+            self._named[name] = "passed" if one.passed else "failed" if one.failed else "skipped"
 
     def closed(self) -> Iterator[Run]:
         """Yield the run if it has tests."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from typing import Final
 
 from runner.benchmarks.project_setup.deliverables import Ended
 from runner.benchmarks.project_setup.frameworks.result_lines import NAME, Named
@@ -17,7 +18,8 @@ _POINT: Final = re.compile(
 )
 
 
-class Tree(NamedTuple):
+@dataclass(frozen=True)
+class Tree:
     """The lines of tests in a tree of titles, where what is indented more lies beneath. Calling it yields the names."""
 
     test: re.Pattern[str]
