@@ -208,6 +208,9 @@ class SandboxSpec(Record):
     open_dirs: tuple[str, ...] = ()
     """Paths that are made if the image lacks them, and that everybody may write to: `/logs/agent`,
     `/logs/artifacts`."""
+    uploads: tuple[tuple[str, Path], ...] = ()
+    """Container folders, each with the host folder whose content is in it, root-owned, before the first process starts.
+    A later pair replaces files of an earlier one."""
     entrypoint: bool = False
     """Whether to run the image's ENTRYPOINT, if it has one, before the first command. See
     `runner.sandbox.docker.entrypoint`."""

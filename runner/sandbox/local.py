@@ -171,6 +171,8 @@ class LocalSandbox:
             self._host(path).mkdir(mode=0o700, parents=True)
         for path in (self.workdir, *self._spec.open_dirs):
             self._host(path).mkdir(parents=True, exist_ok=True)
+        for path, folder in self._spec.uploads:
+            self.put(folder, path)
         return self
 
     def __exit__(self, *exc: object) -> None:

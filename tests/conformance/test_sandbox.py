@@ -314,6 +314,19 @@ def test_fresh_directories_are_empty_and_closed_whatever_the_image_holds(start: 
     assert [line for line in listed.stdout.splitlines() if line and not line.endswith(":")] == ["700", "700"]
 
 
+def test_uploads_are_there_before_the_first_command_and_the_last_one_counts(
+    start: Open, tmp_path: Path
+) -> None:
+    for name, files in {"shared": {"a": "old", "b": "kept"}, "own": {"a": "new"}}.items():
+        (tmp_path / name).mkdir()
+        for file, text in files.items():
+            (tmp_path / name / file).write_text(text)
+    uploads = (("/tests", tmp_path / "shared"), ("/tests", tmp_path / "own"))
+    sandbox = start(uploads=uploads, fresh_dirs=("/tests",), user="root")
+    assert shell(sandbox, "cat $ASSAY_ROOT/tests/a $ASSAY_ROOT/tests/b").stdout == "newkept"
+    assert shell(sandbox, "stat -c %a $ASSAY_ROOT/tests").stdout == "700\n"
+
+
 def test_leaving_removes_everything(
     provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

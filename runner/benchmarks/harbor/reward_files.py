@@ -53,6 +53,20 @@ def read_reward(files: Mapping[str, bytes], key: str = "reward") -> tuple[float,
     return min(max(reward, 0.0), 1.0) + 0.0, components  # adding 0 turns -0 into 0
 
 
+def find_reward(tar: Path, folder: str) -> dict[str, bytes]:
+    """Return the reward file that counts, by name, from a tar of the folder with that name.
+
+    The result is empty if there is none, and if it is not a small regular file: `only_file` has the reasons.
+    """
+    with tarfile.open(tar) as archive:
+        found = {member.name: member for member in archive}
+        for name in NAMES:
+            if member := found.get(f"{folder}/{name}"):
+                handle = archive.extractfile(member) if member.isreg() else None
+                return {name: handle.read()} if handle and member.size <= REWARD_BYTES else {}
+    return {}
+
+
 def only_file(tar: Path) -> bytes:
     """Return the content of a tar's only file. Raises `VerifierError` unless it is a small regular file."""
     with tarfile.open(tar) as archive:

@@ -42,7 +42,7 @@ from runner.benchmarks.harbor.artifact_transfer import carry_artifacts, save_pub
 from runner.benchmarks.harbor.artifacts import PUBLISHED, RESERVED
 from runner.benchmarks.harbor.machine_changes import changed_programs, clip_paths
 from runner.benchmarks.harbor.overlay import overlay_work
-from runner.benchmarks.harbor.reward_files import NAMES, only_file, read_reward
+from runner.benchmarks.harbor.reward_files import NAMES, find_reward, only_file, read_reward
 from runner.errors import EngineError, ImageError, SpoiledMachine, VerifierError, WorkspaceTooLarge
 from runner.records import Beside, ErrorInfo, ExecResult, ExecSpec, Record, SandboxSpec, Verdict
 from runner.sandbox.inside import proxied
@@ -205,8 +205,11 @@ class HarborVerifier(Record):
     ) -> Verdict:
         """Run the tests, end all processes, and read the reward. `hosts` are those of `_open_judge`."""
         into = submission.folder
-        services = () if mode == "separate" else submission.task.environment.services
-        *before, test = _test_commands(submission.task, services, proxy=bool(hosts))
+        task = submission.task
+        services = () if mode == "separate" else task.environment.services
+        *before, test = _test_commands(task, services, proxy=bool(hosts))
+        if mode == "live":  # the machine was there before the tests
+            before = [_uploading(path, folder) for path, folder in _tests(task)] + before
         for command in before:
             judge.exec(command)
         result = judge.exec(test)
@@ -218,8 +221,6 @@ class HarborVerifier(Record):
             reward, components = read_reward(_reward_files(result, judge, into), self.reward_key)
         except (VerifierError, WorkspaceTooLarge) as problem:
             reward, error = 0.0, _explain(problem, result, test)
-        with suppress(FileNotFoundError, WorkspaceTooLarge):  # for people; the reward does not depend on it
-            judge.get(LOGS, into / "verifier.tar")
         return Verdict(
             reward=reward,
             components=components,
@@ -283,6 +284,7 @@ def _open_judge(
             user="root",  # the command that runs the tests has its own user
             gateway_dir=sockets,
             fresh_dirs=RESERVED,
+            uploads=_tests(task),
             entrypoint=entrypoint_user is not False,
             entrypoint_user=entrypoint_user or None,
             network="open" if hosts is None else "none",
@@ -300,13 +302,23 @@ def _lesser_user(task: Task) -> str | None:
     return next((user for user in users if user not in (None, "root", "0")), None)
 
 
+def _tests(task: Task) -> tuple[tuple[str, Path], ...]:
+    """Return the folders of the tests, each with its place in the judge's sandbox; the task's own come last."""
+    folders = (task.verifier.shared_tests, task.verifier.tests)
+    return tuple(("/tests", folder) for folder in folders if folder)
+
+
+def _uploading(path: str, folder: Path) -> ExecSpec:
+    return ExecSpec(argv=("true",), user="root", uploads={path: folder}, timeout_seconds=COMMAND_SECONDS)
+
+
 def _test_commands(task: Task, services: Sequence[Service], *, proxy: bool) -> tuple[ExecSpec, ...]:
     """Return the commands for the judge's sandbox; the last one runs `test.sh`, with a proxy if `proxy`.
 
     Its output is streamed to this machine, where it is capped, and is not written to a file in the sandbox. If the
     tests run as another user than root, that user first becomes the owner of the tests and of the reward's folder.
     """
-    tests, user = task.verifier.tests, task.verifier.user or "root"
+    user = task.verifier.user or "root"
     judge = ExecSpec(
         argv=("bash", "-c", "chmod +x /tests/test.sh; exec /tests/test.sh"),
         env=task.verifier.env,
@@ -314,17 +326,10 @@ def _test_commands(task: Task, services: Sequence[Service], *, proxy: bool) -> t
         timeout_seconds=task.verifier.timeout_seconds,
     )
     judge = proxied(judge, services) if proxy else judge
-    uploads = {"/tests": tests} if tests else {}
-    shared = task.verifier.shared_tests
-    first = (
-        [ExecSpec(argv=("true",), user="root", uploads={"/tests": shared}, timeout_seconds=COMMAND_SECONDS)]
-        if shared
-        else []
-    )
     if user in ("root", "0"):
-        return *first, judge.model_copy(update={"uploads": uploads})
+        return (judge,)
     chown = ("chown", "-R", user, *LIVE_FRESH)
-    return *first, ExecSpec(argv=chown, user="root", uploads=uploads, timeout_seconds=COMMAND_SECONDS), judge
+    return ExecSpec(argv=chown, user="root", timeout_seconds=COMMAND_SECONDS), judge
 
 
 def _is_new(folder: str, sandbox: Sandbox, into: Path) -> bool:
@@ -342,12 +347,19 @@ def _is_new(folder: str, sandbox: Sandbox, into: Path) -> bool:
 
 
 def _reward_files(result: ExecResult, judge: Sandbox, into: Path) -> dict[str, bytes]:
-    """Return the reward file that counts, by name. Raises `VerifierError` if the tests did not end by themselves.
+    """Keep the folder of the reward for people. Return from it the reward file that counts, by name.
 
-    Many tests write a 0 first and the result last.
+    Many tests write a 0 first and the result last. Raises `VerifierError` if the tests did not end by themselves, or
+    if that file is not a small regular file.
     """
+    kept = into / "verifier.tar"
+    kept.unlink(missing_ok=True)
+    with suppress(FileNotFoundError, WorkspaceTooLarge):  # the reward can be read without the other files
+        judge.get(LOGS, kept)
     if result.ended != "exited":
         raise VerifierError("The tests had not ended: what they had written is not a verdict.")
+    if kept.exists() and (files := find_reward(kept, PurePosixPath(LOGS).name)):
+        return files
     for name in NAMES:
         with suppress(FileNotFoundError):
             return {name: _read(f"{LOGS}/{name}", judge, into)}

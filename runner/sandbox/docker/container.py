@@ -29,6 +29,7 @@ from runner.sandbox.docker import (
     lent_ports,
     liveness,
     open_network,
+    overlay_layer,
     snapshots,
     stuck_containers,
 )
@@ -72,8 +73,11 @@ class DockerSandbox:
         self._files = Files(api, "")
         self._was_used = spec.image.reference.startswith(UNTRUSTED)
         """Whether something that may be hostile has run in the container."""
+        self._has_run = False
+        """Whether a command, or the image's ENTRYPOINT, has run in this container."""
         self._entrypoint_ended = False
         self._killed = False
+        self._layers: overlay_layer.Layers | None = None
         self._layer: disk_usage.Layer | None = None
         self._counted = Counted()
         self._is_ready = False
@@ -118,6 +122,7 @@ class DockerSandbox:
         output = Output(self._limits.output_mb * MEGABYTE)
         with self._faults(f"running {spec.argv[0]} in a sandbox"):
             self._prepare(spec)
+            self._has_run = True
             began = time.monotonic()
             ending = self._run(spec, output, stopper(spec.timeout_seconds, cancelled, extension))
             seconds = time.monotonic() - began
@@ -141,15 +146,15 @@ class DockerSandbox:
             if source.is_dir():
                 with tar_streams.Packer() as pack:
                     pack.folder(target, source)
-                    self._files.unpack(pack)
+                    self._files.unpack(pack, freeze=self._is_untrusted)
                 return
             try:
-                self._files.put(source, target)
+                self._files.put(source, target, freeze=self._is_untrusted)
             except NotFound:  # probably the folder is missing; if it is the container, the next call says so
                 with tar_streams.Packer() as pack:
                     pack.directory(target, 0o755)
-                    self._files.unpack(pack)
-                self._files.put(source, target)
+                    self._files.unpack(pack, freeze=self._is_untrusted)
+                self._files.put(source, target, freeze=self._is_untrusted)
 
     def get(self, path: str, target: Path) -> int:
         """See `protocols.Sandbox`. The tar's names start with the last component of `path`, after following links.
@@ -161,7 +166,7 @@ class DockerSandbox:
         if known is not None:
             return known
         with self._faults(f"reading {path} of a sandbox"):
-            files = self._files.pack(path, target, self._limits)
+            files = self._files.pack(path, target, self._limits, freeze=self._is_untrusted)
         if self._killed:
             self._taken.add(path, target, files)
         return files
@@ -199,7 +204,7 @@ class DockerSandbox:
     def changes(self) -> Changes | None:
         """See `protocols.Sandbox`. The engine cannot list a path that is longer than the system accepts."""
         try:
-            changes = self._written().changes
+            changes = self._written(listed=True).changes
         except ENGINE_FAULTS:
             return None
         return disk_usage.without(PRELOADED, changes) if changes and self._spec.runtime else changes
@@ -242,6 +247,11 @@ class DockerSandbox:
         ):
             yield lent
 
+    @property
+    def _is_untrusted(self) -> bool:
+        """Whether a process that may be hostile can be in the way of the engine, so that it must be frozen."""
+        return self._was_used or self._has_run
+
     def _start(self) -> None:
         if launch.is_open(self._spec):
             open_network.ensure(self._api)
@@ -250,8 +260,12 @@ class DockerSandbox:
         self._files = Files(self._api, self._id)
         if self._was_used:
             self._files.mend_users()
+        if self._spec.uploads:
+            self._prepare_machine()
         self._api.start(self._id)
-        self._pid = int(self._api.inspect_container(self._id)["State"]["Pid"])
+        inspected = self._api.inspect_container(self._id)
+        self._pid = int(inspected["State"]["Pid"])
+        self._layers = overlay_layer.layers_of(inspected)
         self._run_entrypoint()
 
     def _end_if_full(self) -> Excess | None:
@@ -276,6 +290,7 @@ class DockerSandbox:
             return
         user = launch.engine_user(self._spec.entrypoint_user or home.user)
         self._prepare(ExecSpec(argv=home.argv, user=user))
+        self._has_run = True
         ended = entrypoint.run(self._api, self._id, home, user)
         if ended and not self._was_used:
             raise ImageError(f"{self.image.reference} cannot be used: {ended}")
@@ -295,24 +310,27 @@ class DockerSandbox:
                 raise
             raise SpoiledMachine(f"The machine can no longer be used: {error}") from error
 
-    def _written(self) -> disk_usage.Layer:
-        """Measure what the container has written. A dead container is measured only once."""
+    def _written(self, *, listed: bool = False) -> disk_usage.Layer:
+        """Measure what the container has written, and list it if `listed`. A dead container is measured only once."""
         if self._layer:
             return self._layer
         # Read this before measuring: a look that began in a living container may end after its death.
         is_final = self._killed
+        layers = self._layers if is_final or not listed else None  # processes could mislead a reader of names
+        read = layers and (layers.list_changes if is_final else layers.count_paths)
         layer = disk_usage.measure_layer(
             self._api,
             self._id,
             self._limits,
             lambda: disk_usage.volume_bytes(self._api, self._volumes().values()),
+            read or disk_usage.ask_the_engine,
         )
         if is_final:
             self._layer = layer
         return layer
 
     def _prepare(self, spec: ExecSpec) -> None:
-        """Write the files that a command needs. The first call also prepares the machine itself."""
+        """Write the files that a command needs. The first call also prepares the machine itself, if nothing did."""
         with tar_streams.Packer() as pack:
             if not self._is_ready:
                 launch.add_first_files(pack, self._spec)
@@ -321,11 +339,19 @@ class DockerSandbox:
             for path, folder in spec.uploads.items():
                 pack.folder(path, folder)
             self._taken.clear()
-            # At first no process can be in the way yet.
-            self._files.unpack(pack, freeze=self._is_ready or self._was_used)
-            if pack.empty and self._was_used and spec.user == "root":
+            self._files.unpack(pack, freeze=self._is_untrusted)
+            if pack.empty and self._was_used and self._has_run and spec.user == "root":
                 with self._files.still():  # the engine looks root up where an agent may have put a pipe
                     pass
+        self._is_ready = True
+
+    def _prepare_machine(self) -> None:
+        """Write the machine's first files while it has no process that would have to be frozen."""
+        with tar_streams.Packer() as pack:
+            launch.add_first_files(pack, self._spec)
+            for path, folder in self._spec.uploads:
+                pack.folder(path, folder)
+            self._files.unpack(pack, freeze=False)
         self._is_ready = True
 
     def _run(

@@ -52,9 +52,9 @@ class Files:
         """Whether no process is alive that could change the files, and the engine can read the container's user
         files."""
 
-    def put(self, source: Path, target: str) -> None:
+    def put(self, source: Path, target: str, *, freeze: bool = True) -> None:
         """Unpack a tar file in a folder. Raises `NotFound` if the folder is missing."""
-        with self.still(), source.open("rb") as file:
+        with self.still() if freeze else nullcontext(), source.open("rb") as file:
             self._unpack(target, file)
 
     def unpack(self, pack: tar_streams.Packer, *, freeze: bool = True) -> None:
@@ -63,10 +63,10 @@ class Files:
             with self.still() if freeze else nullcontext():
                 self._unpack("/", pack.stream())
 
-    def pack(self, path: str, target: Path, caps: Caps) -> int:
+    def pack(self, path: str, target: Path, caps: Caps, *, freeze: bool = True) -> int:
         """Take a path out as a tar file; see `protocols.Sandbox.get`."""
         plain, message, until = path.rstrip("/"), "", time.monotonic() + PACK_SECONDS
-        with self.still():
+        with self.still() if freeze else nullcontext():
             for name in (f"{plain}/", plain):  # the slash follows a link; the engine refuses it for a file
                 # The client's own `get_archive` cannot be closed before its end.
                 with self._api.get(

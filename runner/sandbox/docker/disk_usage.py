@@ -32,6 +32,10 @@ AGAIN_SECONDS = 0.5
 """Pause before a failed count is repeated, in seconds. A busy engine can be short of open files."""
 
 
+Read = Callable[[int], tuple[int, Changes | None] | None]
+"""Function that counts changed paths without the engine, up to a limit, and may list them. See `overlay_layer`."""
+
+
 class Layer(NamedTuple):
     """A measurement of the container's writable layer."""
 
@@ -39,10 +43,14 @@ class Layer(NamedTuple):
     """Limit that is exceeded, if any."""
     listing: bytes | None = None
     """The engine's list of changed paths, as JSON. None if there is none, or if it is longer than `LIST_BYTES`."""
+    read: Changes | None = None
+    """The changed paths as read without the engine."""
 
     @property
     def changes(self) -> Changes | None:
         """Paths that differ from the image's; None if they are unknown."""
+        if self.read is not None:
+            return self.read
         if self.listing is None:
             return None
         kinds: tuple[set[str], ...] = (set(), set(), set())
@@ -52,10 +60,20 @@ class Layer(NamedTuple):
         return Changes(added=added, changed=changed, deleted=deleted)
 
 
+def ask_the_engine(_: int) -> None:
+    """Read nothing, so that the engine is asked."""
+
+
 def measure_layer(
-    api: APIClient, container: str, limits: Limits, elsewhere: Callable[[], int] = lambda: 0
+    api: APIClient,
+    container: str,
+    limits: Limits,
+    elsewhere: Callable[[], int] = lambda: 0,
+    read: Read = ask_the_engine,
 ) -> Layer:
     """Measure and list what a container has written. `elsewhere` returns its bytes outside of the layer.
+
+    `read` is asked before the engine is.
 
     Sizes are apparent, not allocated: copying a sparse file fills its holes. A layer that the engine cannot list, as
     it fails on very long paths, has too many files. The engine compares every file of the image with the container's:
@@ -66,6 +84,8 @@ def measure_layer(
         if written is not None:
             if written + elsewhere() > limits.disk_mb * MEGABYTE:
                 return Layer("disk")
+            if (found := read(limits.files)) is not None:
+                return Layer("files" if found[0] > limits.files else None, read=found[1])
             files, listing = _list(api, container, limits.files)
             if files is not None:
                 return Layer("files" if files > limits.files else None, listing)
