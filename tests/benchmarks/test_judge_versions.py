@@ -68,7 +68,7 @@ def is_silent(node: object) -> bool:
 
 def test_judge_of_hidden_suites() -> None:
     found = digest_of(SUITE_JUDGE)
-    assert found == "2987e6bc25ee3367ff7ddc266e91ce6e85ebc2b1cbaa9263706b519eda10c809", QUESTION.format(found)
+    assert found == "d0adf8eb9902f28d5f0869cd92964d012925fc4f3dcb468acf28bd25ab0bb03a", QUESTION.format(found)
 
 
 def test_judge_of_projects_to_set_up() -> None:

@@ -249,7 +249,8 @@ class Nl2RepoBench(Record):
             task = task.model_copy(update={"digest": tree_digest(folder, published_folder.PARTS)})
             published = published_folder.read(folder)
             source, _ = self.source(folder)
-            strata = {"tier": _tier(source.lines), "category": source.category, "flags": published.flags}
+            flags = (*published.flags, *published_folder.flags_of_making(folder))
+            strata = {"tier": _tier(source.lines), "category": source.category, "flags": flags}
             task = task.model_copy(update=strata)
             published_folder.check_document(folder, source.package, documents)
             suite = self.suite(folder)

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from runner.benchmarks.nl2repo.suite import covered, runs_tests, targets
+from runner.benchmarks.sources.reviews import UNREVIEWED, is_reviewed
 from runner.errors import TaskError
 from runner.records import Record
 
@@ -31,6 +32,8 @@ NO_TRUTH = "no_ground_truth"
 COUNT_DIFFERS = "count_differs"
 """Flag: upstream passes another number of tests here than is published, and that number is the denominator."""
 REMARKS = {
+    UNREVIEWED: "its document was made here, and two people have not confirmed it; making/written_by.json names its "
+    "author",
     COUNT_DIFFERS: "upstream passes another number of tests here than is published; scores are over the tests that it "
     "passes, and the score over the published number stands beside them",
     NOT_DELETED: "its deletion list leaves out tests that its commands collect; upstream's replace them, and no other "
@@ -40,6 +43,13 @@ REMARKS = {
     "every test in one of the authors' files counts",
 }
 """Flag -> the defect and its treatment."""
+
+
+MAKING = "making"
+"""Folder of a task that was made here: authors of its document, and the file of its reviews."""
+QUESTIONS = ("faithful", "complete")
+"""Questions to the reviewers of a document (section 3.1.4), as columns of `making/reviews.csv`: does all that it says
+agree with the code, and does it say all that the tests use."""
 
 
 class Published(Record):
@@ -86,6 +96,12 @@ def read(folder: Path) -> Published:
     flags = [NOT_DELETED] if any(not covered(path, deleted) for path in open_ones) else []
     flags += [] if installs else [NO_INSTALL]
     return Published(count=int(count), commands=commands, deleted=deleted, flags=tuple(flags))
+
+
+def flags_of_making(folder: Path) -> tuple[str, ...]:
+    """Return the flag of a document that was made here and that too few people have confirmed. Raises `TaskError`."""
+    making = folder / MAKING
+    return () if not making.is_dir() or is_reviewed(making, QUESTIONS) else (UNREVIEWED,)
 
 
 def documents(folders: list[Path]) -> dict[str, list[str]]:

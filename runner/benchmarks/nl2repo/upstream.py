@@ -54,6 +54,8 @@ class Source(Record):
     the tests that upstream passes here; the task is flagged if that is another number."""
     license: str = ""
     """SPDX expression for what is fetched, which is not part of this repository."""
+    uploaded: str = Field(default="", pattern=r"(\d{4}-\d\d-\d\d)?")
+    """Day of the release's upload, YYYY-MM-DD, if the package index says it."""
     image: str | None = None
     """The authors' image of the task, `NAME@sha256:..`, or `sha256:..` of a local one. Its working directory then
     provides packaging files and tests."""
@@ -100,7 +102,7 @@ class Source(Record):
     @property
     def shaping(self) -> dict[str, object]:
         """Fields that can change a result, except those with their default value. `count` changes the suite's count."""
-        beside = {"license", "lines", "category", "count"}
+        beside = {"license", "lines", "category", "count", "uploaded"}
         return self.model_dump(mode="json", exclude=beside, exclude_defaults=True)
 
 

@@ -16,6 +16,9 @@ from runner.benchmarks.sources import packages
 from runner.benchmarks.sources.clients import FETCH_SECONDS, check_digest, file_digest, run_client
 from runner.errors import ConfigError, FetchError
 
+PYTHONS = ("3.10", "3.13")
+"""Oldest and newest version of Python for which an sdist is looked up."""
+
 
 def sdist_digest(package: str, version: str) -> str:
     """Return the digest that the package index gives for an sdist. Raises `ConfigError` when it has none."""
@@ -47,10 +50,24 @@ def unpack_distribution(
 
 def _sdist(package: str, version: str, place: Path) -> dict[str, Any]:
     """Return the address (`url`) and digest (`hash`) of an sdist, which uv gets from the index."""
-    sdist: dict[str, Any] | None = distributions(package, version, place).get("sdist")
+    sdist: dict[str, Any] | None = sdist_release(package, version, place).get("sdist")
     if not sdist:
         raise ConfigError(f"upstream {package} {version}: the package index has no sdist of it.")
     return sdist
+
+
+def sdist_release(package: str, version: str, place: Path) -> dict[str, Any]:
+    """Return the files of a version on the index, whether it supports old Pythons or only new ones.
+
+    A version for `>=3.11` has no files for 3.10, and one for `<3.13` none for 3.13.
+    """
+    oldest, newest = PYTHONS
+    try:
+        return distributions(package, version, place, oldest)
+    except FetchError as error:
+        if "requires-python" not in str(error):
+            raise
+    return distributions(package, version, place, newest)
 
 
 def distributions(package: str, version: str, place: Path, python: str = "3.10") -> dict[str, Any]:
