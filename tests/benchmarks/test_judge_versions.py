@@ -73,7 +73,7 @@ def test_judge_of_hidden_suites() -> None:
 
 def test_judge_of_projects_to_set_up() -> None:
     found = digest_of(SETUP_JUDGE)
-    assert found == "cfde16adea21fd82ae573100b289c97a69a41d3d215a063f5a1a164fcdb8198b", QUESTION.format(found)
+    assert found == "cd249add1380d49d8593653845e3c1bd81256af2636a9da8e8e4768fb89f3dc7", QUESTION.format(found)
 
 
 def test_versions_are_part_of_what_shapes_a_reward(tmp_path: Path) -> None:
