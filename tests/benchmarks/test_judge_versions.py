@@ -73,12 +73,12 @@ def test_judge_of_hidden_suites() -> None:
 
 def test_judge_of_projects_to_set_up() -> None:
     found = digest_of(SETUP_JUDGE)
-    assert found == "cd249add1380d49d8593653845e3c1bd81256af2636a9da8e8e4768fb89f3dc7", QUESTION.format(found)
+    assert found == "c7b08bcbe4857afeda51e287ea3bf8b33c85b6c3b1b6549cf0c7220368ee43d4", QUESTION.format(found)
 
 
 def test_versions_are_part_of_what_shapes_a_reward(tmp_path: Path) -> None:
     assert SuiteVerifier(cache=tmp_path).shaping["judge"].startswith("1e4ce56a")
-    assert ProjectSetupVerifier().shaping["judge"].startswith("6270ff02")
+    assert ProjectSetupVerifier().shaping["judge"].startswith("c7b08bcb")
 
 
 BEFORE = """

@@ -21,7 +21,10 @@ _NODE: Final = re.compile(r"# cancelled \d+$")
 """Line that only node's own runner prints, at most six lines after a stream. Node's reader knows more."""
 _NODE_LINES: Final = 6
 
-_PROVE: Final = re.compile(r"(?:\[[\d:]+\] )?(\S+) \.\.+(?: |$)")
+_PROVE: Final = re.compile(
+    r"(?:\[[\d:]+\] )?(\S+) \.\.+ ?(?:$|ok\b|skipped\b|Failed\b|Dubious\b|All \d|No subtests|\d+/)"
+)
+"""Line of a file, with its result unless the file's own output follows. Pytest's `collecting ... ` is no such line."""
 _PROVE_FILE: Final = re.compile(r"\S+ +\(Wstat: [\w() ]*Tests: \d+ Failed: (\d{1,9})\)$")
 _PROVE_SKIPPED: Final = re.compile(r"\s+\(less (\d{1,9}) skipped subtests?: \d+ okay\)$")
 _PROVE_TODO: Final = re.compile(r" +TODO passed: +([\d, -]+)$")
