@@ -20,14 +20,16 @@ test: bundles compose browser ## set up and run all tests, with full branch cove
 attack: bundles ## run the attacks of tests/security, by agents, candidates, datasets and providers
 	$(TESTS) tests/security $(ARGS)
 
-other-pythons: ## run tests without containers or a browser: all on /usr/bin/python3, some on 3.12 and 3.13
+other-pythons: ## run some tests, none with containers or a browser, on /usr/bin/python3, 3.12 and 3.13
 	@ARGS="$(ARGS)" .ci/other-pythons
 
 every-case: bundles ## run all shipped tasks, cases and recordings, of which `make test` runs some; also ASSAY_CASES=FILE
 	ASSAY_EVERY_CASE=1 $(BIN)/python -m pytest -n 2 -rs tests/benchmarks/cli_tool_bench/test_shipped_tools.py \
-	  tests/benchmarks/cli_tool_bench/construction/test_seven_tools.py tests/benchmarks/harbor/test_quickstart.py \
+	  tests/benchmarks/cli_tool_bench/construction/test_seven_tools.py \
+	  tests/benchmarks/cli_tool_bench/construction/test_make_checkouts.py tests/benchmarks/harbor/test_quickstart.py \
 	  tests/benchmarks/project_setup/test_shipped_projects.py \
-	  tests/benchmarks/cli_tool_bench/test_golden_outputs.py tests/security/test_answers_in_reach.py $(ARGS)
+	  tests/benchmarks/cli_tool_bench/test_golden_outputs.py tests/security/test_answers_in_reach.py \
+	  tests/security/test_suite_forgeries.py $(ARGS)
 
 check: lint types test ## run everything that a change must pass
 

@@ -39,8 +39,8 @@ NL2REPO = """\
 workspace none. `job=find_nl2repo_sources` found the sources, or the reasons; `job=verify_ground_truth` found the tests
 that count. Fifteen further tasks of the authors are not known here.
 
-| task | runs | tests that count |
-|---|---|---|
+| task | runs | Python | tests that count |
+|---|---|---|---|
 {rows}
 """
 """Page on the public tasks."""
@@ -111,16 +111,22 @@ def nl2repo_tasks(folder: Path) -> str:
         for name, reason in yaml.safe_load((folder / "reasons.yaml").read_text()).items()
     }
     numbers: dict[str, str] = {}
+    pythons: dict[str, str] = {}
     for file in sorted(folder.glob("sources/*/source.yaml")):
         source, truth = yaml.safe_load(file.read_text()), file.with_name("truth.json")
         if truth.is_file():
             rows[file.parent.name] = f"yes: {source['kind']} `{source['package']}` {source['version']}"
+            reason = source.get("python_reason", "")
+            pythons[file.parent.name] = f"{source.get('python', '3.13')}{f': {reason}' if reason else ''}"
             found = json.loads(truth.read_bytes())
             left = [f"{len(found[key])} {name}" for key, name in LEFT.items() if found.get(key)]
             numbers[file.parent.name] = (
                 f"{len(found['passed'])}{' (' + ', '.join(left) + ')' if left else ''}"
             )
-    lines = [f"| {name} | {rows[name]} | {numbers.get(name, '')} |" for name in sorted(rows, key=str.lower)]
+    lines = [
+        f"| {name} | {rows[name]} | {pythons.get(name, '')} | {numbers.get(name, '')} |"
+        for name in sorted(rows, key=str.lower)
+    ]
     return NL2REPO.format(runs=len(numbers), all=len(rows), rows="\n".join(lines))
 
 

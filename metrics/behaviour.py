@@ -4,8 +4,9 @@ The data come from the gateway's records, so they mean the same for every agent.
 `metrics.table`: `tool_kinds`, the kinds of a trial's tool calls in order, separated by spaces; `tool_names` and
 `tool_phases`, their names and phases, likewise; `tool_counts`, a JSON object of the calls by name; `actions`, what the
 calls did (`metrics.actions`), missing in records of earlier versions; `programs`, what its terminal ran, by `;`;
-`own_finish`, whether the agent ended its work itself; `file_reads` and `repeated_reads`, how often it read files, and
-read again what it had read. All figures are over the **valid** trials, every attempt, of cells with a model.
+`own_finish`, whether the agent ended its work itself; `context_window`, the model's in tokens; `file_reads` and
+`repeated_reads`, how often it read files, and read again what it had read. All figures are over the **valid** trials,
+every attempt, of cells with a model.
 """
 
 from __future__ import annotations
@@ -77,6 +78,42 @@ def tool_calls(trials: pd.DataFrame) -> pd.DataFrame:
     return table.assign(trials=rows.groupby("cell").size())
 
 
+def shares(trials: pd.DataFrame) -> pd.DataFrame:
+    """Return how the tool calls of each cell divide into kinds (Table 7, Figure 6); index cell.
+
+    Columns: for each of `KINDS` its share of `calls`, all calls of the cell's trials together; `edit_execute`, edits
+    for each execution (section 4.3.4), NaN where nothing was executed. Cells without a call are left out.
+    """
+    means = tool_calls(trials)
+    means = means[means["total"] > 0]
+    kinds = means[list(KINDS)]
+    return kinds.div(means["total"], axis=0).assign(
+        calls=(means["total"] * means["trials"]).round(),
+        edit_execute=kinds["edit"] / kinds["execute"].where(kinds["execute"] > 0),
+    )
+
+
+def calls_and_score(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
+    """Return the tool calls and the score of each cell (Figure 7); index cell.
+
+    Columns: `calls`, mean per valid trial; `score`, mean reward over **planned** tasks; `score_per_100_calls`, NaN
+    without a call.
+    """
+    table = pd.DataFrame({"calls": tool_calls(trials)["total"]})
+    table["score"] = summary(trials, attempts)["mean_reward"].reindex(table.index)
+    return table.assign(score_per_100_calls=100 * table["score"] / table["calls"].replace(0, np.nan))
+
+
+def windows(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
+    """Return context window and score of each cell whose model's window is known (Figure 8); index cell.
+
+    Columns: `context_window`, in tokens, and `score`, mean reward over **planned** tasks.
+    """
+    rows = trials[trials["model"] != "none"].reindex(columns=["cell", "context_window"]).dropna()
+    table = pd.DataFrame({"context_window": rows.groupby("cell")["context_window"].first().astype(float)})
+    return table.assign(score=summary(trials, attempts)["mean_reward"].reindex(table.index))
+
+
 def reads(trials: pd.DataFrame) -> pd.DataFrame:
     """Return how often files were read again (AgentMeter, section 1), over trials whose reads were counted; index cell.
 
@@ -144,6 +181,21 @@ def endings(trials: pd.DataFrame) -> pd.DataFrame:
     early = own & (rows["turns"].astype(float) < EARLY)
     shares = pd.DataFrame({"early_stop": early, "non_finish": ~own}).groupby(rows["cell"]).mean()
     return shares.assign(trials=rows.groupby("cell").size())
+
+
+def endings_by_agent(trials: pd.DataFrame) -> pd.DataFrame:
+    """Return how the trials of each agent ended, with any model; index agent.
+
+    Columns: `trials`, the denominator of the shares; `finished`, by the agent itself; `non_finish`, the others, which
+    are `halted` (it exited well and had not said that it was done), `limited` (time or budget ended it) or `failed`.
+    """
+    rows = _rows(trials)
+    own = rows["own_finish"].fillna(value=False).astype(bool)
+    limited = ~own & rows["status"].isin(["timeout", "budget_exceeded"])
+    halted = ~own & (rows["status"] == "completed")
+    ends = {"finished": own, "non_finish": ~own, "halted": halted, "limited": limited}
+    found = pd.DataFrame({**ends, "failed": ~(own | limited | halted)}).groupby(rows["agent"])
+    return found.mean().assign(trials=found.size())
 
 
 def transitions(trials: pd.DataFrame) -> pd.DataFrame:

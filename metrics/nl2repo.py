@@ -33,6 +33,30 @@ def overall(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
     return table
 
 
+def counts(trials: pd.DataFrame) -> pd.DataFrame:
+    """Return both numbers of tests of the tasks whose score is over another number than the published one; index task.
+
+    Columns: `counted`, the tests that upstream passes where the trials ran, and `published`. Over **valid** trials.
+    """
+    if "tests_counted" not in trials:
+        return pd.DataFrame(columns=["counted", "published"])
+    rows = trials[valid(trials) & trials["tests_counted"].notna()]
+    both = rows.groupby("task")[["tests_counted", "tests_published"]].first().astype(float)
+    return both.set_axis(["counted", "published"], axis=1)
+
+
+def by_either_count(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
+    """Return the scores of each cell over the counted and over the published numbers of tests; index cell.
+
+    Columns: `score`, as in `overall`, and `by_published`, the same with the published number of tests as denominator,
+    at most 1 a task.
+    """
+    published = trials.reindex(columns=["score_by_published_count"])["score_by_published_count"].astype(float)
+    other = trials.assign(reward=published.fillna(trials["reward"]))
+    scores = [overall(each, attempts)["score"] for each in (trials, other)]
+    return pd.concat(scores, axis=1, keys=["score", "by_published"])
+
+
 def failures(trials: pd.DataFrame) -> pd.DataFrame:
     """Return why expected tests failed, over **valid** trials (section 4.3.7); index cell.
 

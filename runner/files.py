@@ -5,8 +5,8 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from runner.errors import OutputsError
@@ -18,24 +18,43 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 def write_atomically(path: Path, content: bytes | Iterable[bytes], *, lasting: bool = True) -> None:
     """Write a file beside its place, flush it to disk and rename it, so that nobody reads half of it.
 
-    A large content may come in pieces, which are never in memory together.
-    A file that need not outlast a power cut is not flushed (`lasting`), which spares a busy disk.
+    A large content may come in pieces, which are never in memory together. A file that need not outlast a
+    power cut is not flushed (`lasting`), which spares a busy disk.
 
     Raises `OutputsError` if the disk is full or the folder cannot be written.
     """
+    with written_beside(path, content, lasting=lasting) as beside:
+        beside.replace(path)
+
+
+@contextmanager
+def written_beside(path: Path, content: bytes | Iterable[bytes], *, lasting: bool = True) -> Iterator[Path]:
+    """Write a file beside its place and flush it to disk (`lasting`), for the block to rename.
+
+    If the block fails, the file is removed, and an `OSError` becomes an `OutputsError`.
+    """
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with beside.open("wb") as handle:
-            handle.writelines([content] if isinstance(content, bytes) else content)
-            if lasting:
-                handle.flush()
-                os.fsync(handle.fileno())
-        beside.replace(path)
-    except OSError as error:
+        try:
+            _write(beside, content, lasting)
+        except FileNotFoundError:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _write(beside, content, lasting)
+        yield beside
+    except BaseException as error:
         with suppress(OSError):
             beside.unlink()  # a full disk needs the room
-        raise no_room(path, error) from error
+        if isinstance(error, OSError):
+            raise no_room(path, error) from error
+        raise
+
+
+def _write(path: Path, content: bytes | Iterable[bytes], lasting: bool) -> None:  # noqa: FBT001
+    with path.open("wb") as handle:
+        handle.writelines([content] if isinstance(content, bytes) else content)
+        if lasting:
+            handle.flush()
+            os.fsync(handle.fileno())
 
 
 def no_room(path: Path, error: OSError) -> OutputsError:

@@ -83,10 +83,13 @@ class CliAgent(Record):
     trial flagged `memory_raised`; only then is it part of the trial's key."""
     skills: tuple[str, ...] = Field(default=(), exclude=True)
     """Folders in which the CLI looks for skills, `NAME/SKILL.md`; empty if it supports none. Skills of a task that are
-    in none of them are linked into the first. `~/` is the home of the agent's user, `./` the workspace, `{agent_dir}`
+    in none of them are copied into the first. `~/` is the home of the agent's user, `./` the workspace, `{agent_dir}`
     the agent's own folder. Not part of a trial's key, which says whether a task shows skills."""
     tools: dict[ToolKind, tuple[str, ...]] = {}
     """Kind -> names of this agent's tools in its calls; all other tools are `other`."""
+    done_when: str = Field(default="", exclude=True)
+    """Sentence for the report on what the CLI does to end its work itself; empty where `tools` tells. Not part of a
+    trial's key."""
     needs: tuple[Literal["context_window", "max_output_tokens"], ...] = Field(default=(), exclude=True)
     """Fields of the model without which the CLI cannot work. Not part of a trial's key: they decide whether a trial
     runs, not what it does."""

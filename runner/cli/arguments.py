@@ -32,7 +32,14 @@ NODES = {
     "sweep_budget": "runner.records.SpendLimits",
 }
 """Key of `config.yaml` that holds more keys -> the record of those."""
-
+_REFUSED = {
+    (
+        "sandbox",
+        "podman",
+    ): "Podman is refused: on it, a fresh folder of a container held files of its image, so that a "
+    "planted reward would count (docs/adr/0030-podman-stays-refused.md). Use Docker Engine 20.10 or later.",
+}
+"""Option that users look for, by its group -> why there is none."""
 _FLAGS = {
     "-m": False,
     "--multirun": False,
@@ -254,7 +261,8 @@ def _check_options(folders: Sequence[Path], group: str, words: Sequence[str], *,
     valid = options(group, folders)
     for word in words:
         if word not in valid:
-            raise ConfigError(f"unknown {group} '{word}'. {suggest(word, valid)}")
+            reason = _REFUSED.get((group, word)) or suggest(word, valid)
+            raise ConfigError(f"unknown {group} '{word}'. {reason}")
         _read(valid[word])
     if len(words) > 1 and not several:
         raise ConfigError(

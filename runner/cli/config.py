@@ -38,6 +38,7 @@ from runner.sweeps.yaml_files import leaves
 from runner.terminal.suggestions import suggest
 
 OmegaConf.register_new_resolver("root", lambda path: str(ROOT / path), replace=True)
+OmegaConf.register_new_resolver("limit", lambda most: "unlimited" if most is None else most, replace=True)
 
 _PER_CELL = (*AXES, "attempts")
 """Keys in which cells of one sweep may differ."""

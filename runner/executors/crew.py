@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterable, Sequence
+from collections import Counter
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from queue import Empty, SimpleQueue
 from threading import Event
 from typing import TYPE_CHECKING, Protocol
 
@@ -69,11 +71,12 @@ class Crew(Protocol):
 class Team(Protocol):
     """The crews of a sweep, which may change while it runs."""
 
+    @property
+    def look_seconds(self) -> float | None:
+        """Longest wait for a trial to end before crews are looked at again; None if they never change."""
+
     def crews(self) -> Sequence[Crew]:
         """Return the crews that may be given trials now. Raises `AssayError` if there will be none."""
-
-    def wait(self, running: Iterable[Future[TrialRecord]]) -> Iterable[Future[TrialRecord]]:
-        """Wait until trials have ended, or until crews may have changed. Return the ended ones."""
 
     def dismiss(self, crew: Crew, why: EngineError | CrewRefused | CrewLost) -> None:
         """Give this crew no more trials. Raises `EngineError` if the sweep cannot go on without it."""
@@ -107,26 +110,39 @@ def run_trials(desk: Desk, team: Team, cancel: Event) -> Generator[TrialRecord]:
     A trial is handed out only when a crew has room, so that a cancelled sweep starts nothing more.
     """
     running: dict[Future[TrialRecord], tuple[Crew, PlannedTrial]] = {}
+    busy: Counter[Crew] = Counter()
+    ended: SimpleQueue[Future[TrialRecord]] = SimpleQueue()
     faults: dict[Crew, EngineFaults] = {}
     with ExitStack() as failed:
         failed.callback(cancel.set)  # after an error or Ctrl-C, running trials see it and stop
         while True:
             for crew in team.crews():
-                busy = sum(other is crew for other, _ in running.values())
-                while busy < crew.width and (trial := desk.next()):
+                width = crew.width
+                while busy[crew] < width and (trial := desk.next()):
                     desk.display.started(trial.key, trial.name)
-                    running[crew.start(trial)] = crew, trial
-                    busy += 1
+                    future = crew.start(trial)
+                    running[future] = crew, trial
+                    busy[crew] += 1
+                    future.add_done_callback(ended.put)
             if not running and desk.is_over:
                 failed.pop_all()
                 return
-            for future in team.wait(running):
+            for future in _next(ended, team.look_seconds):
                 crew, trial = running.pop(future)
+                busy[crew] -= 1
                 desk.display.left(trial.key)
                 if record := _ended(desk, team, crew, trial, future):
                     yield record
                     if error := faults.setdefault(crew, EngineFaults()).after(record):
                         team.dismiss(crew, error)
+
+
+def _next(ended: SimpleQueue[Future[TrialRecord]], seconds: float | None) -> Iterator[Future[TrialRecord]]:
+    """Wait for a trial to end, for so many seconds, and yield it with all others that have ended."""
+    with suppress(Empty):
+        yield ended.get(timeout=seconds)
+        while True:
+            yield ended.get_nowait()
 
 
 def _ended(

@@ -77,6 +77,7 @@ class Desk:
         self.claims: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         """Locks of the cache's files for crews on other nodes. One event loop alone may use them."""
         self._planned, self._waiting = planned, deque(plan.todo)
+        self._limits = [(kind, limit) for kind, limit in self.settings.sweep_budget if limit is not None]
         self._began = time.monotonic()
         self._lost: Counter[str] = Counter()
 
@@ -88,7 +89,7 @@ class Desk:
     @property
     def has_caps(self) -> bool:
         """Whether the sweep has a budget, so that its spend must be checked just before each trial starts."""
-        return any(limit is not None for _, limit in self.settings.sweep_budget)
+        return bool(self._limits)
 
     def next(self) -> PlannedTrial | None:
         """Return the trial to start next; None if there is none, or a budget of the sweep is spent."""
@@ -100,9 +101,10 @@ class Desk:
 
     def may_start(self) -> bool:
         """Tell whether the budget allows another trial, or another try at one."""
+        if not self._limits:
+            return True
         spent = {**self.account.spent, "wall_seconds": time.monotonic() - self._began}
-        limits = self.settings.sweep_budget
-        over = [kind for kind, limit in limits if limit is not None and spent.get(kind, 0.0) >= limit]
+        over = [kind for kind, limit in self._limits if spent.get(kind, 0.0) >= limit]
         for kind in over:
             self.capped = f"sweep_budget.{kind} is spent ({spent.get(kind, 0.0):.4g})"
         return not over

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Event
 from typing import TYPE_CHECKING
 
@@ -57,16 +57,14 @@ class ThreadCrew:
 class OneCrew:
     """A team of one crew, which lasts as long as the sweep. See `crew.Team`."""
 
+    look_seconds = None
+
     def __init__(self, crew: Crew) -> None:
         self._crews = (crew,)
 
     def crews(self) -> Sequence[Crew]:
         """See `crew.Team`."""
         return self._crews
-
-    def wait(self, running: Iterable[Future[TrialRecord]]) -> Iterable[Future[TrialRecord]]:
-        """See `crew.Team`."""
-        return wait(running, return_when=FIRST_COMPLETED).done
 
     def dismiss(self, crew: Crew, why: EngineError | CrewRefused | CrewLost) -> None:  # noqa: ARG002 - the protocol's
         """Raise `why`: there is no other crew."""

@@ -160,12 +160,16 @@ def _calls(path: Path) -> tuple[ModelCall, ...]:
 class Cassette:
     """The player of one trial's tape, in the place of a `Provider`."""
 
-    def __init__(self, path: Path, model: Model) -> None:
-        """Read the tape. Raises `ConfigError`."""
+    def __init__(self, path: Path, model: Model, beside: Cassette | None = None) -> None:
+        """Read the tape, or share that of a player `beside` this one, which plays for another model of the trial.
+
+        Raises `ConfigError`.
+        """
         self._model = model
-        self._left = list(_calls(path))
+        self.left: list[ModelCall] = beside.left if beside else list(_calls(path))
+        """Recorded calls that were not played."""
         self._lines_of_call: dict[int, list[str]] = {}
-        self.model_name = provider_name(self._left[0].model) if self._left else model.provider_name
+        self.model_name = provider_name(self.left[0].model) if self.left else model.provider_name
         """Name of the model that the recorded agent was given, since agents make different requests for different
         models."""
 
@@ -179,7 +183,7 @@ class Cassette:
         """
         await flight.turn()
         asked = lines(fields)
-        of_api = [call for call in self._left if call.api == api.name]
+        of_api = [call for call in self.left if call.api == api.name]
         same = next((call for call in of_api if self._digest(api, call) == digest(asked)), None)
         if same is not None:
             return self._play(same)
@@ -192,7 +196,7 @@ class Cassette:
         return self._play(nearest).model_copy(update={"error": error})
 
     def _play(self, call: ModelCall) -> Reply:
-        self._left.remove(call)
+        self.left.remove(call)
         return Reply(response=call.response)
 
     def _digest(self, api: Api, call: ModelCall) -> str:

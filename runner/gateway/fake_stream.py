@@ -66,6 +66,22 @@ def responses(_request: Json, body: Json) -> Iterator[bytes]:
     yield numbered("completed", {"response": body})
 
 
+def gemini(_request: Json, body: Json) -> Iterator[bytes]:
+    """Yield a stream of `:streamGenerateContent`. Each event counts the input, and the output up to there."""
+    (candidate,) = body["candidates"]
+    head = {key: body[key] for key in ("modelVersion", "responseId")}
+    usage = body.get("usageMetadata")
+    parts: list[Json] = []
+    for part in candidate["content"]["parts"]:
+        pieces = _pieces(part["text"]) if "text" in part else ()
+        parts += [part | {"text": piece} for piece in pieces] if pieces else [part]
+    counted = {"usageMetadata": usage | {"candidatesTokenCount": 1}} if usage else {}
+    for part in parts:
+        yield encode_event(head | {"candidates": [_candidate([part])]} | counted)
+    ending = _candidate([{"text": ""}]) | {"finishReason": candidate["finishReason"]}
+    yield encode_event(head | {"candidates": [ending]} | ({"usageMetadata": usage} if usage else {}))
+
+
 def error(message: str) -> bytes:
     """Return the event of an error, in any API."""
     return _named({"type": "error", "error": {"type": "overloaded_error", "message": message}})
@@ -89,6 +105,10 @@ def _block(block: Json) -> tuple[Json, list[Json]]:
         deltas.append({"type": "signature_delta", "signature": block["signature"]})
         return {"type": "thinking", "thinking": "", "signature": ""}, deltas
     return block | {"text": ""}, [{"type": "text_delta", "text": piece} for piece in _pieces(block["text"])]
+
+
+def _candidate(parts: list[Json]) -> Json:
+    return {"content": {"role": "model", "parts": parts}, "index": 0}
 
 
 def _begun(item: Json) -> Json:

@@ -33,6 +33,7 @@ PATHS = {
     "/v1/messages": "messages",
     "/anthropic/v1/messages": "messages",  # DeepSeek's path
     "/v1/models/{model}:generateContent": "gemini",
+    "/v1/models/{model}:streamGenerateContent": "gemini",
 }
 """Path -> API that it serves."""
 DEFAULT_USAGE = Usage(input_tokens=1000, cache_hit_tokens=400, output_tokens=50)
@@ -164,7 +165,8 @@ class FakeUpstream:
         if now.usage:
             self.served.append(now.usage)
         whole = body(api, now, number, asked.get("model") or request.path_params.get("model", ""))
-        if not asked.get("stream") or not now.streams:
+        streamed = asked.get("stream") or request.url.path.endswith(":streamGenerateContent")
+        if not streamed or not now.streams:
             return JSONResponse(whole)
         sent = self._paced(list(STREAMS[api](asked, whole)), now)
         return StreamingResponse(sent, media_type="text/event-stream")
@@ -363,4 +365,5 @@ STREAMS: dict[str, Callable[[dict[str, Any], dict[str, Any]], Iterator[bytes]]] 
     "chat": fake_stream.chat,
     "responses": fake_stream.responses,
     "messages": fake_stream.messages,
+    "gemini": fake_stream.gemini,
 }

@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from http import HTTPStatus
 from types import ModuleType
 from typing import Any, Literal
+from uuid import uuid4
 
 import runner.gateway.request_shapes as sh
 from runner.gateway.answer_checks import MALFORMED
-from runner.gateway.api import Json, Outbound, encode_event, token_bound, token_count, tool_call
+from runner.gateway.api import Json, Outbound, append_text, encode_event, token_bound, token_count, tool_call
 from runner.gateway.chat_api import Chat
 from runner.gateway.gemini_requests import OURS, REQUEST, answered, as_chat
 from runner.records import ToolCall, Usage
@@ -34,6 +35,12 @@ TOO_LONG = "The input token count exceeds the maximum number of tokens allowed: 
 """Start of the message about a full context: this API has no code for it."""
 REASONS = {"length": "MAX_TOKENS", "content_filter": "SAFETY"}
 """Chat's reason for an end -> Gemini's; all others are `STOP`."""
+FIELDS_OF_EVENTS = frozenset({"candidates", "usageMetadata"})
+"""Fields of which each event of a stream has at least one."""
+OF_TEXTS = frozenset({"text", "thought", "thoughtSignature"})
+"""Fields of a part that is a text, which a stream may continue."""
+SIGNED = "__thought__"
+"""litellm's mark between a call's id and its signature."""
 
 
 class Gemini:
@@ -106,14 +113,66 @@ class Gemini:
 
 
 class GeminiStream:
-    """An answer in pieces. No call has one: every answer is collected from a provider first."""
+    """An answer in events, each of which is an answer with more of the parts."""
 
     def __init__(self) -> None:
-        self.answer: Json = {}
-        self.ending: bytes | None = None
+        self._head: Json = {}
+        self._candidates: dict[int, Json] = {}
+        self._last = b""
 
-    def pass_on(self, event: Json) -> bytes:  # noqa: ARG002 - the protocol has it
-        raise TypeError("this API's answers are collected")
+    def pass_on(self, event: Json) -> bytes:
+        if event.keys().isdisjoint(FIELDS_OF_EVENTS) or (event.get("promptFeedback") or {}).get(
+            "blockReason"
+        ):
+            raise ValueError("no part of an answer")
+        for candidate in event.get("candidates") or ():
+            index = candidate.get("index", 0)
+            whole = self._candidates.setdefault(index, {"content": {"role": "model", "parts": []}})
+            parts = (candidate.get("content") or {}).get("parts") or ()
+            for part in parts:
+                _extend(whole["content"]["parts"], part)
+            whole |= {key: value for key, value in candidate.items() if key != "content"}
+        counts = (self._head.get("usageMetadata") or {}) | (event.get("usageMetadata") or {})
+        self._head |= {key: value for key, value in event.items() if key != "candidates"}
+        if counts:
+            self._head["usageMetadata"] = counts
+        # An ending has no event of its own, so the latest is held once the model has said why it stopped.
+        before, self._last = self._last, b""
+        if not self._ended:
+            return before + encode_event(event)
+        self._last = encode_event(event)
+        return before
+
+    @property
+    def ending(self) -> bytes | None:
+        return self._last if self._ended else None
+
+    @property
+    def answer(self) -> Json:
+        return self._head | {"candidates": list(self._candidates.values())}
+
+    @property
+    def _ended(self) -> bool:
+        candidates = self._candidates.values()
+        return bool(candidates) and all(one.get("finishReason") for one in candidates)
+
+
+def _extend(parts: list[Json], part: Json) -> None:
+    """Add a part to those of an answer. A piece of text continues the last part, up to its signature.
+
+    A call without an id is given one in place, as litellm does, so that the agent and the ledger have the same.
+    """
+    last = parts[-1] if parts else {}
+    if "functionCall" in part and not part["functionCall"].get("id"):
+        part["functionCall"]["id"] = f"call_{uuid4().hex}"
+    continued = (
+        "text" in last and "thoughtSignature" not in last and "text" in part and part.keys() <= OF_TEXTS
+    )
+    if continued and bool(part.get("thought")) == bool(last.get("thought")):
+        append_text(last, "text", part["text"])
+        last.update({key: value for key, value in part.items() if key != "text"})
+    else:
+        parts.append(dict(part))
 
 
 def from_chat(answer: Json) -> Json:
@@ -148,7 +207,9 @@ def _candidate(choice: Json, index: int) -> Json:
 
 def _called(call: Json) -> Json:
     function = call.get("function") or {}
-    made = {"id": call.get("id"), "name": function.get("name"), "args": _object(function.get("arguments"))}
+    # litellm writes a signature into the id, too, for clients that know of none.
+    id_ = str(call.get("id") or "").partition(SIGNED)[0]
+    made = {"id": id_, "name": function.get("name"), "args": _object(function.get("arguments"))}
     signature = (call.get("provider_specific_fields") or {}).get("thought_signature")
     return {"functionCall": made} | ({"thoughtSignature": signature} if signature else {})
 

@@ -82,11 +82,15 @@ class Gateway:
         `GatewayError` if the socket cannot be made.
         """
         key, script = provider_key(spec.model), _script(spec)
-        helper_key = provider_key(spec.helper) if spec.helper else None
+        helper_key = provider_key(spec.helper) if spec.helper and not spec.cassette else None
         cassette = Cassette(spec.cassette, spec.model) if spec.cassette else None
         self._start()
         provider = cassette or Provider(spec.model, key, script, self._litellm)
-        helper = Provider(spec.helper, helper_key, None, self._litellm) if spec.helper else provider
+        helper = provider
+        if spec.helper and spec.cassette:
+            helper = Cassette(spec.cassette, spec.helper, cassette)
+        elif spec.helper:
+            helper = Provider(spec.helper, helper_key, None, self._litellm)
         opening = self._open(spec, (provider, helper))
         return asyncio.run_coroutine_threadsafe(opening, self._loop).result()
 

@@ -270,7 +270,7 @@ class Session:
             async with self._place(call):
                 asked = partial(self._providers[call.helper].call, call.api, sent.fields, flight)
                 reply = await (lane.run(asked) if lane else asked())
-            collected = ("stream",) if call.outlet and reply.response and not flight.begun else ()
+            collected = ("stream",) if call.outlet and reply.response and not flight.streamed else ()
             call.dropped = tuple(sorted({*call.dropped, *reply.dropped, *collected}))
             return reply
         finally:

@@ -43,6 +43,8 @@ ANSWER_SECONDS = 3600.0
 """Longest time from the head of an answer to its end: an answer of one byte per second is never silent."""
 PIECE_BYTES = 2**16
 """Limit on the bytes unpacked at once: a few packed bytes may hold millions."""
+GEMINI_STREAM = ":streamGenerateContent"
+"""End of the path for streams of Gemini's API, which has no field for that."""
 UNPACKED = {"": None, "identity": None, "gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS}
 """Accepted content encoding -> zlib's window bits. Only gzip is asked for, since it can be unpacked piece by piece."""
 ODD_EVENT = (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError)
@@ -136,6 +138,11 @@ class Flight:
         return self._outlet is not None and self._outlet.begun
 
     @property
+    def streamed(self) -> bool:
+        """Whether the provider answered with a stream, which may be a single event."""
+        return self._stream is not None
+
+    @property
     def answer(self) -> Json:
         """The part of a streamed answer that has come so far."""
         return self._stream.answer if self._stream else {}
@@ -180,24 +187,25 @@ class Flight:
             self._sent_at = self._sent_at or time.monotonic()
         finally:
             self.limit.reschedule(self.deadline())
-        streamed = self._outlet is not None and request.url.path.endswith(self._api.path.removeprefix("/v1"))
+        streamed = self._outlet is not None and api_of(request.url.path) == api_of(self._api.path)
         request.headers["accept-encoding"] = "gzip"
         self.request, self.requests, self.whole = request, self.requests + 1, None
         self.sent = self.open = True
         try:
-            return await self._receive(await onward(_streaming(request, self._api) if streamed else request))
+            sent = _streaming(request, self._api) if streamed else request
+            return await self._receive(await onward(sent), api_of(request.url.path))
         except httpx.RequestError as error:
             self.open = self.open and not isinstance(error.__cause__, NOT_SENT)
             self.failure = error
             raise
 
-    async def _receive(self, response: httpx.Response) -> httpx.Response:
-        """Read the whole answer, to notice one that breaks off or is not an answer."""
+    async def _receive(self, response: httpx.Response, api: str | None) -> httpx.Response:
+        """Read the whole answer of an API, to notice one that breaks off or is not an answer."""
         self.open = response.is_success
         self.retry_after = response.headers.get("retry-after", "")
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
-                return await self._read(response)
+                return await self._read(response, api)
         except NotAnAnswer:
             # The provider has written nothing that we know of, unless the agent has seen a part of it.
             self.open = self.begun
@@ -207,8 +215,8 @@ class Flight:
         finally:
             await response.aclose()
 
-    async def _read(self, response: httpx.Response) -> httpx.Response:
-        status, api = response.status_code, api_of(response.request.url.path)
+    async def _read(self, response: httpx.Response, api: str | None) -> httpx.Response:
+        status = response.status_code
         headers = {name: value for name, value in response.headers.items() if name not in OF_A_BODY}
 
         def replaced(content: bytes) -> httpx.Response:
@@ -219,7 +227,7 @@ class Flight:
             return replaced(self._without_key(content)[:ERROR_BYTES])
         if not response.is_success:
             raise NotAnAnswer(_redirection(response))
-        if self._outlet and "text/event-stream" in response.headers.get("content-type", ""):
+        if self._outlet and api and "text/event-stream" in response.headers.get("content-type", ""):
             answer = await self._pass_on(response, self._outlet)
         else:
             content = await _whole(response)
@@ -295,12 +303,14 @@ def install(litellm: ModuleType) -> None:
 
 
 def _streaming(request: httpx.Request, api: Api) -> httpx.Request:
-    """Return the request, changed so that it asks for a stream."""
+    """Return the request, changed so that it asks for a stream, in its body or by its address."""
+    url, end = request.url, api_of(api.path)
+    if api.stream_path and end:
+        path = url.path.removesuffix(end) + GEMINI_STREAM
+        url = url.copy_with(path=path).copy_merge_params({"alt": "sse"})
     content = json.dumps(json.loads(request.content) | api.streaming).encode()
     headers = [(name, value) for name, value in request.headers.raw if name.lower() != b"content-length"]
-    return httpx.Request(
-        request.method, request.url, headers=headers, content=content, extensions=request.extensions
-    )
+    return httpx.Request(request.method, url, headers=headers, content=content, extensions=request.extensions)
 
 
 def _failure(event: Json) -> object:
@@ -380,7 +390,7 @@ async def _lines(response: httpx.Response) -> AsyncIterator[bytes]:
 
 
 async def _events(response: httpx.Response) -> AsyncIterator[bytes]:
-    """Yield the objects in a stream's `data:` lines, which are the whole event in all three APIs."""
+    """Yield the objects in a stream's `data:` lines, which are the whole event in all APIs."""
     async for line in _lines(response):
         data = line.removeprefix(b"data:").strip()
         if line.startswith(b"data:") and data.startswith(b"{"):

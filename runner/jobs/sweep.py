@@ -19,6 +19,7 @@ from runner.errors import ConfigError, TrackingError
 from runner.executors.desk import Desk
 from runner.files import write_atomically
 from runner.mirror.opening import open_store
+from runner.protocols import helper_of
 from runner.records import Prices, SpendLimits
 from runner.sweeps import sweep_file
 from runner.sweeps.answers_in_reach import Reach
@@ -233,7 +234,9 @@ def _show(records: Iterable[TrialRecord], progress: Progress) -> None:
 
 def _write_plan(sweep: Sweep, plan: Plan, not_started: dict[str, str] | None = None) -> None:
     """Write `sweep.json`, and every composed cell into `config.yaml`."""
-    settings, models = sweep.settings, [cell.model for cell in sweep.cells]
+    settings = sweep.settings
+    helpers = [helper for cell in sweep.cells if (helper := helper_of(cell.agent))]
+    models = [*helpers, *(cell.model for cell in sweep.cells)]
     versions = {"assay": __version__, "python": platform.python_version()}
     file = SweepFile(
         schema_version=sweep_file.GRIDS,

@@ -5,7 +5,6 @@ Imports nothing of ours but the base of all records. `runner.sandbox.cases.box` 
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
 from typing import Final, Literal
 
 from pydantic import ConfigDict, Field, field_validator
@@ -67,20 +66,21 @@ class Case(Record):
     @field_validator("files")
     @classmethod
     def _stay_inside(cls, files: dict[str, str]) -> dict[str, str]:
-        paths = {name: PurePosixPath(name) for name in files}
-        for name, path in paths.items():
+        # As `PurePosixPath` reads them, which would take half of the time of reading a dataset.
+        paths = {name: tuple(part for part in name.split("/") if part not in ("", ".")) for name in files}
+        for name, parts in paths.items():
             (name + files[name]).encode()
             if "\0" in name:
                 raise ValueError(f"file {name!r} holds a NUL byte")
-            if path.is_absolute() or ".." in path.parts or not path.parts or name.endswith("/"):
+            if name.startswith("/") or ".." in parts or not parts or name.endswith("/"):
                 raise ValueError(f"file {name!r} is not a path below {FILES_ROOT}")
-            if any(len(part.encode()) > LONGEST_NAME for part in path.parts):
+            if any(len(part.encode()) > LONGEST_NAME for part in parts):
                 raise ValueError(f"file {name[:40]!r}... has a name of more than {LONGEST_NAME} bytes")
         if len(set(paths.values())) < len(paths):
             raise ValueError("two files have the same path")
-        folders = {parent for path in paths.values() for parent in path.parents}
+        folders = {parts[:depth] for parts in paths.values() for depth in range(len(parts))}
         if both := folders & set(paths.values()):
-            raise ValueError(f"{sorted(map(str, both))} are files and folders at once")
+            raise ValueError(f"{sorted(map('/'.join, both))} are files and folders at once")
         return files
 
 

@@ -184,6 +184,8 @@ class PlannedRow(TrialName):
 
     refused: str | None = None
     """Reason why the task cannot be run here, or not by this agent. Such a trial contributes zero."""
+    context_window: int | None = Field(default=None, exclude_if=lambda window: window is None)
+    """Context window of the cell's model, in tokens. An unknown one is not written."""
 
 
 class TrialRecord(TrialName):

@@ -10,11 +10,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from runner.cli.arguments import config_folders, lineage, options, target
 from runner.errors import ConfigError
 from runner.report.blocks import HasSections, Section, SectionMaker, Sections, Text
+from runner.report.composed_cells import composed_cells
 
 
 def added_sections(sweep: Path) -> Sections:
@@ -44,8 +43,7 @@ def added_sections(sweep: Path) -> Sections:
 
 def _classes_of_sweep(sweep: Path) -> Iterator[str]:
     """Yield `_target_` of the dataset of each cell, as far as `config.yaml` names one."""
-    file = sweep / "config.yaml"
-    for cell in yaml.safe_load_all(file.read_text()) if file.is_file() else ():
+    for cell in composed_cells(sweep):
         match cell:
             case {"dataset": {"_target_": str(name)}}:
                 yield name

@@ -60,6 +60,10 @@ _NARROW = 13
 """Characters of a name that fit above a column of the heat map."""
 _LONGEST = 46
 """Characters of a name in a picture; tables have it whole."""
+_SHORT = 8
+"""Characters of labels of which five stand in a line of a legend."""
+_ALONE = 0.7
+"""Opacity of bars that need not be told from others."""
 _THIN = 0.03
 """Smallest piece of a bar with its size written in it, as a share of the axis."""
 
@@ -204,12 +208,16 @@ def stacked(parts: pd.DataFrame, labels: Sequence[str], axis: str, form: str, mo
     axes.set(xlim=(0, most), ylim=(len(parts) - 0.4, -0.6), xlabel=axis)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: format(value, form)))
     axes.tick_params(axis="y", length=0)
-    figure.legend(loc="outside upper right", ncols=min(len(labels), 4), fontsize=8)
+    figure.legend(
+        loc="outside upper right",
+        ncols=min(len(labels), 4 if max(map(len, labels)) > _SHORT else 5),
+        fontsize=8,
+    )
     return figure
 
 
 def grouped_bars(values: pd.DataFrame, form: str, most: float, axis: str = "") -> Figure:
-    """Draw a group of bars for each row, with a bar for each column; `most` ends the axis.
+    """Draw a group of bars for each row, with a bar for each column; `most` ends the axis. One column has no legend.
 
     Each bar has its value behind it in the format `form`, and a missing one a dash.
     """
@@ -217,7 +225,8 @@ def grouped_bars(values: pd.DataFrame, form: str, most: float, axis: str = "") -
     figure = Figure(figsize=(7.2, 0.9 + (0.16 * columns + 0.14) * rows), layout="constrained")
     axes = figure.add_subplot()
     thick = 0.8 / columns
-    for at, (shade, column) in enumerate(zip(np.linspace(0.3, 1, columns), values, strict=True)):
+    shades = np.linspace(0.3, 1, columns) if columns > 1 else [_ALONE]
+    for at, (shade, column) in enumerate(zip(shades, values, strict=True)):
         places = np.arange(rows) - 0.4 + thick * (at + 0.5)
         own = values[column].to_numpy(float)
         long, name = np.nan_to_num(own), cut(str(column))
@@ -228,8 +237,14 @@ def grouped_bars(values: pd.DataFrame, form: str, most: float, axis: str = "") -
     axes.set(xlim=(0, 1.06 * most), ylim=(rows - 0.4, -0.6), xlabel=axis)
     axes.tick_params(axis="y", length=0)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: format(value, form)))
-    figure.legend(loc="outside upper right", ncols=min(columns, 4), fontsize=8)
+    if columns > 1:
+        figure.legend(loc="outside upper right", ncols=min(columns, 4), fontsize=8)
     return figure
+
+
+def room(scores: pd.Series[float]) -> float:
+    """Return where an axis of scores in [0, 1] ends: at the next tenth above the best."""
+    return min(1.0, (int(10 * float(scores.max())) + 1) / 10)
 
 
 def scores_by_group(scores: pd.DataFrame, axis: str) -> Figure:
@@ -289,31 +304,6 @@ def budget_curves(curves: Mapping[str, pd.DataFrame]) -> Figure:
     panels[0].set_ylabel("mean reward within budget")
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles[::-1], labels[::-1], loc="outside lower left", ncols=2, fontsize=8, handlelength=4)
-    return figure
-
-
-def transitions(tables: dict[str, pd.DataFrame]) -> Figure:
-    """Draw a panel for each cell: the share of calls of a kind (rows) that another kind (columns) follows."""
-    across = min(len(tables), 2)
-    down = -(-len(tables) // across)
-    figure = Figure(figsize=(7.2, 0.4 + 3.2 * down), layout="constrained")
-    panels = figure.subplots(down, across, squeeze=False).ravel()
-    for axes, (name, table) in zip(panels, tables.items(), strict=False):
-        shares = table.div(table.sum(axis=1).replace(0, np.nan), axis=0).to_numpy(float)
-        for (row, column), share in np.ndenumerate(np.nan_to_num(shares)):
-            if share >= 0.005:  # noqa: PLR2004 - what rounds to nothing is left out
-                square = Rectangle(
-                    (column - 0.5, row - 0.5), 1, 1, facecolor=ACCENT, alpha=float(share), lw=0
-                )
-                axes.add_patch(square)  # and no bitmap, which the page's policy refuses
-                colour = PAPER if share > 0.6 else INK  # noqa: PLR2004 - dark enough for light words
-                axes.text(column, row, f"{share:.0%}", ha="center", va="center", fontsize=6, color=colour)
-        axes.set(xlim=(-0.5, len(table.columns) - 0.5), ylim=(len(table.index) - 0.5, -0.5), aspect="equal")
-        axes.set_xticks(range(len(table.columns)), table.columns, rotation=45, ha="right", fontsize=7)
-        axes.set_yticks(range(len(table.index)), table.index, fontsize=7)
-        axes.set_title(cut(name), color=INK, fontsize=9)
-    for axes in panels[len(tables) :]:
-        axes.set_axis_off()
     return figure
 
 

@@ -52,6 +52,7 @@ SCORES: tuple[SectionMaker, ...] = (
 WORK: tuple[SectionMaker, ...] = (
     sections_behaviour.turns,
     sections_behaviour.tools,
+    sections_behaviour.effort,
     sections_behaviour.workflow,
     sections_trials.pass_profile,
     sections_trials.sources,

@@ -17,6 +17,7 @@ from metrics.errors import listed
 from runner.errors import ConfigError
 from runner.gateway.call_prices import price
 from runner.records import ModelCall, Prices, Record, Scoring, TrialRecord, Usage
+from runner.records.trial_files import LEDGER
 from runner.report.competition import contenders
 from runner.report.leaderboard import lines
 from runner.report.trial_sources import sweep_trials
@@ -28,6 +29,7 @@ NO_COUNTS = "tokens were not all counted"
 NO_CACHE_COUNTS = "cache tokens were not counted (job.cache_hits=0 takes all input as fresh)"
 NO_RATE = "the snapshot lacks a rate that it needs, such as that of cache reads"
 NO_PRICE = "the snapshot has no price of the model"
+NO_SPLIT = "two models were asked, and the calls of each are not known"
 NO_CALLS = "long calls cost more, and only the sum of its calls is known"
 
 
@@ -80,9 +82,11 @@ class Repricer:
             self.kept.add(record.model)  # priced by the hour: token counts say nothing about its cost
             return Cost(record.cost_usd, NO_COUNTS)
         failures: set[str] = set()
+        helper = self._helper(record, folder)
 
         def cost_of(call: ModelCall) -> float | None:
-            found = self._of_usage(record.model, call.usage, call.model)
+            name = record.helper.model if record.helper and call.model == helper else record.model
+            found = self._of_usage(name, call.usage, call.model)
             failures.add(found.why)
             return found.usd
 
@@ -90,9 +94,26 @@ class Repricer:
         if spends and sum((spend.usage for spend in spends), Usage()) == record.usage:
             costs = [spend.cost_usd for spend in spends]
             return Cost(None, max(failures)) if None in costs else Cost(sum(cost or 0.0 for cost in costs))
+        if record.helper and record.helper.turns:
+            return Cost(None, NO_SPLIT)
         if record.cost_usd is None:  # perhaps because some of its tokens are not in the sum
             return Cost(None, NO_COUNTS)
         return self.of_sum(record.model, record.usage)
+
+    def _helper(self, record: TrialRecord, folder: Path) -> str:
+        """Return the id of the helper model in the trial's ledgers: the one whose tokens the record gives as its own.
+
+        Empty if no helper was asked, or if both models have the same id and therefore the same price.
+        """
+        if not record.helper:
+            return ""
+        counted: dict[str, Usage] = {}
+
+        def count(call: ModelCall) -> None:
+            counted[call.model] = counted.get(call.model, Usage()) + (call.usage or Usage())
+
+        ledger_spend(folder / LEDGER, count)  # of the last try, as in the record
+        return next((name for name, usage in counted.items() if usage == record.helper.usage), "")
 
     def of_row(self, row: Mapping[Any, Any]) -> Cost:
         """Price a trial of an imported table by its counts, each of which may be missing."""
@@ -159,11 +180,12 @@ def reprice(sweep: Path, terms: Terms) -> tuple[Scoring, pd.DataFrame, Repriced]
     Raises `ConfigError` if there is no such sweep, no trial of a contender has token counts, or a model has no price.
     """
     plan, records, trials = sweep_trials(sweep, sweep.parent)
-    _check_names(trials, terms)
+    helpers = {record.helper.model for record in records.values() if record.helper}
+    _check_names({*trials["model"], *helpers}, terms)
     # A record names the snapshot of its prices, if they are of one.
     own = plan.prices.keys() & {
         record.model for record in records.values() if not record.digests.get("prices")
-    }
+    } | (plan.prices.keys() & helpers)
     repricer = Repricer(terms, {model: plan.prices[model] for model in own})
     store = Store(sweep.parent)
     costs: dict[Any, float | None] = {}
@@ -179,9 +201,9 @@ def reprice(sweep: Path, terms: Terms) -> tuple[Scoring, pd.DataFrame, Repriced]
     return plan.scoring, trials, Repriced(trials.assign(cost_usd=now), why, sorted(repricer.kept))
 
 
-def _check_names(trials: pd.DataFrame, terms: Terms) -> None:
-    """Raise `ConfigError` for a typed model or entry that does not exist."""
-    models = sorted(set(trials["model"]))
+def _check_names(found: Collection[str], terms: Terms) -> None:
+    """Raise `ConfigError` for a typed model that is not among those found, or an entry that does not exist."""
+    models = sorted(found)
     for model, entry in terms.entries.items():
         if model not in models:
             raise ConfigError(f"job.models.{model}: the sweep has no such model; it has {listed(models)}.")

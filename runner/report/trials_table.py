@@ -65,7 +65,8 @@ def trials_table(
     """Return one row per planned trial, in the plan's order.
 
     Columns: those of `metrics/table.py`, and `key`, `budget`, `category`, `language`, `scripted`, `replayed`, `cell`,
-    `ran` (whether it has a record), `outcome` and `reason` (for people), `flags`, the four token counts,
+    `context_window` (the model's, in tokens), `ran` (whether it has a record), `outcome` and `reason` (for people),
+    `flags`, the four token counts,
     `agent_tokens_difference` (input and output as the agent itself says, less what the gateway counted),
     `cached_calls` (answers for which a provider read its cache), `interactions`, `tool_counts` (JSON), `tool_names`,
     `tool_kinds`, `actions`, `tool_phases`, `programs` (`;` between), `file_reads`, `repeated_reads`, `own_finish`,
@@ -85,7 +86,7 @@ def trials_table(
 
 def never_run(identity: pd.DataFrame) -> pd.DataFrame:
     """Return rows of `trials_table` for trials without records; `identity` has the fields of `TrialName` and `cell`."""
-    marks = {"scripted": False, "replayed": False}
+    marks = {"scripted": False, "replayed": False, "context_window": None}
     one = _typed(pd.DataFrame([marks | _unmeasured("not run", "not run")]))
     every = one.iloc[np.zeros(len(identity), dtype=int)].set_axis(identity.index)
     return pd.concat([identity, every], axis=1)
@@ -93,11 +94,13 @@ def never_run(identity: pd.DataFrame) -> pd.DataFrame:
 
 def _typed(table: pd.DataFrame) -> pd.DataFrame:
     moments = {name: pd.to_datetime(table[name], utc=True) for name in _MOMENTS}
-    return table.assign(**moments).astype(_TYPES)
+    return table.assign(**moments).astype({**_TYPES, "context_window": "Int64"})
 
 
 def _row(planned: PlannedRow, record: TrialRecord | None, not_started: str | None) -> dict[str, Any]:
-    identity = planned.model_dump(exclude={"refused"}) | {"cell": planned.cell, "source": planned.source}
+    identity = planned.model_dump(exclude={"refused"})
+    # Not written where they are unknown, and columns all the same:
+    identity |= {name: getattr(planned, name) for name in ("cell", "source", "context_window")}
     if planned.refused:  # perhaps only since then: its measurements no longer count
         reason = f"refused: {planned.refused}"
         return identity | _unmeasured(reason, reason)

@@ -50,6 +50,8 @@ class GridCell(Record):
     """Task -> MiB that the agent gets in place of the task's lower limit."""
     refused: dict[int, int] = {}
     """Task -> number of the reason why it cannot be run, in the grid's `refusals`."""
+    context_window: int | None = Field(default=None, exclude_if=lambda window: window is None)
+    """Context window of its model, in tokens. An unknown one is not written, so that earlier files remain valid."""
 
     @property
     def name(self) -> str:
@@ -103,6 +105,7 @@ class Grid(Record):
             scripted=cell.scripted,
             replayed=cell.replayed,
             refused=None if refusal is None else self.refusals[refusal],
+            context_window=cell.context_window,
         )
 
 
@@ -163,6 +166,7 @@ def _cell(trials: list[tuple[int, PlannedTrial]], refusals: dict[str, int]) -> G
         memory_mb={
             number: trial.memory_mb for number, trial in trials if trial.memory_raised and trial.memory_mb
         },
+        context_window=cell.model.context_window,
         refused={number: refusals[trial.task.refused] for number, trial in trials if trial.task.refused},
     )
 

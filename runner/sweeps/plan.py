@@ -107,6 +107,7 @@ class PlannedTrial(Record):
             scripted=self.cell.model.scripted,
             replayed=self.cell.model.replayed,
             refused=self.task.refused,
+            context_window=self.cell.model.context_window,
         )
 
 

@@ -99,12 +99,19 @@ class RecordIndex:
         if not unwritten:  # also of a dry run, which leaves no folder behind
             return
         with suppress(OSError):
-            self._folder.mkdir(parents=True, exist_ok=True)
             for part, lines in unwritten.items():
                 # Each line begins with its line break, so that one that was cut off by a crash spoils no other.
-                content = "".join(f"\n{line}" for line in lines).encode()
-                with (self._folder / part).open("ab", buffering=0) as file:
-                    file.write(content)
+                self._append(part, "".join(f"\n{line}" for line in lines).encode())
+
+    def _append(self, part: str, content: bytes) -> None:
+        """Append to a part of the index. Raises `OSError`."""
+        try:
+            file = (self._folder / part).open("ab", buffering=0)
+        except FileNotFoundError:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            file = (self._folder / part).open("ab", buffering=0)
+        with file:
+            file.write(content)
 
     def _part(self, name: str) -> dict[str, Line]:
         if name not in self._parts:

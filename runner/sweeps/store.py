@@ -36,7 +36,7 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from runner.errors import OutputsError
-from runner.files import no_room, write_atomically
+from runner.files import no_room, written_beside
 from runner.locks import exclusive, held
 from runner.records import ErrorInfo, LiveSweep, ModelCall, Retry, TrialRecord, Usage
 from runner.records.base import first_fault
@@ -244,12 +244,19 @@ class Store:
     def _begin(self, key: str) -> tuple[Path, tuple[Retry, ...]]:
         folder = self.folder(key)
         try:
+            folder.mkdir(parents=True)
+        except FileExistsError:  # of an earlier try
+            pass
+        except OSError as error:
+            raise no_room(folder, error) from error
+        else:
+            return folder, ()
+        try:
             record = self.read(key)
             finished = record is not None and record.status.finished
         except OutputsError:  # of another version, which only `fresh=true` replaces
             finished = True
         try:
-            folder.mkdir(parents=True, exist_ok=True)
             if finished:
                 _move_aside(folder, "superseded", everything=True)
             else:
@@ -261,11 +268,12 @@ class Store:
 
     def write(self, record: TrialRecord) -> None:
         """Write one record; after a crash it is there whole or not at all. Raises `OutputsError`."""
-        content = record.model_dump_json(indent=1).encode()
-        with self._writing:
+        path = self.folder(record.key) / RECORD
+        self._check_open()
+        # Several records are flushed to disk at a time.
+        with written_beside(path, record.model_dump_json(indent=1).encode()) as beside, self._writing:
             self._check_open()
-            path = self.folder(record.key) / RECORD
-            write_atomically(path, content)
+            beside.replace(path)
             with suppress(OSError):
                 self._index.add(record, FileState.of(str(path)))
             self._index.save()

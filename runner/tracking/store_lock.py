@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from runner.locks import exclusive
+from runner.tracking.server_lock import server_lock
 
 _KEY = zlib.crc32(b"assay: tracking")
 """Number of our advisory lock, the same for all who use the database."""
@@ -19,8 +20,7 @@ def alone(store: str, outputs: Path) -> Iterator[None]:
     """Wait until no other command writes to this store, and keep others waiting within the context.
 
     Commands on this machine that share `outputs` or a SQLite file wait for each other, and commands on any machine that
-    share a PostgreSQL database. An MLflow server has no lock: of two commands that write one sweep there at once, both
-    may write a run, and the next `job=track` removes what is there twice.
+    share a PostgreSQL database or an MLflow server.
     """
     with exclusive(outputs):
         if store.startswith("postgresql"):
@@ -28,6 +28,9 @@ def alone(store: str, outputs: Path) -> Iterator[None]:
                 yield
         elif store.startswith(_FILE) and (path := Path(store.removeprefix(_FILE))).is_file():
             with exclusive(path):
+                yield
+        elif store.startswith(("http://", "https://")):
+            with server_lock(store):
                 yield
         else:
             yield

@@ -56,7 +56,8 @@ if TYPE_CHECKING:
     from runner.gateway.egress import Egress
     from runner.gateway.judge_calls import Asking
     from runner.protocols import CommandAgent
-    from runner.records import Task
+    from runner.records import Model, Task
+    from runner.sweeps.cells import Cell
     from runner.sweeps.plan import PlannedTrial
 
 LASTING = frozenset(
@@ -255,7 +256,7 @@ def _open_session(run: TrialRun) -> Session | None:
         trial=trial.key,
         task=trial.task.name,
         model=cell.model,
-        helper=None if cell.model.replayed else helper_of(cell.agent),  # a recording has the calls of both
+        helper=_helper(cell),
         budget=cell.budget,
         seconds=trial.seconds,
         ledger=run.state.folder / LEDGER,
@@ -264,6 +265,14 @@ def _open_session(run: TrialRun) -> Session | None:
     session = run.stack.enter_context(run.context.gateway.open(spec))
     run.state.reporting = Reporting(session, partial(run.context.watcher.acting, trial.key))
     return session
+
+
+def _helper(cell: Cell) -> Model | None:
+    """Return the helper model of a trial. A recording has its calls, too, which are replayed at its own prices."""
+    helper = helper_of(cell.agent)
+    if helper is None or not cell.model.replayed:
+        return helper
+    return helper.model_copy(update={"backend": cell.model.backend, "mismatch": cell.model.mismatch})
 
 
 def _open_asking(run: TrialRun) -> Asking | None:

@@ -137,7 +137,7 @@ def make_record(
     behaviour = _behaviour(trial, state, status)  # may add flags and warnings
     return TrialRecord(
         key=trial.key,
-        **trial.row().model_dump(exclude={"key", "refused"}),
+        **trial.row().model_dump(include=TrialRecord.model_fields.keys() - {"key"}),
         status=status,
         reward=reward,
         passed=None if reward is None else reward >= trial.cell.dataset.pass_threshold,

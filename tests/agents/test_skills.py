@@ -22,13 +22,13 @@ from runner.sweeps.plan import make_plan
 from runner.sweeps.store import Store
 from runner.trials.context import TrialContext
 from runner.trials.run import run_to_the_end
-from tests.agents.trials import NATIVE, TRIED, _model, last, shipped
+from tests.agents.trials import NATIVE, ONE_OF_A_KIND, _model, last, shipped
 from tests.support.tasks_factory import dataset, make_task
 from tests.sweeps.test_plan import keys
 
 pytestmark = [pytest.mark.docker, pytest.mark.bundle]
 
-ABLE = [name for name in TRIED if shipped(name).skills]
+ABLE = [name for name in ONE_OF_A_KIND if shipped(name).skills]
 BY_NAME = ["cline"]
 """Agents that tell their model only the names of skills, and what each is for when it asks."""
 PLACES = {

@@ -38,6 +38,9 @@ def _usual() -> list[str]:
 EVERY = bool(os.environ.get("ASSAY_EVERY_AGENT"))
 TRIED = [name for name in AGENTS if EVERY or name in _usual()]
 """Agents whose programs are run: those of `experiment=every_agent`, or all with `make every-agent`."""
+ONE_OF_A_KIND = TRIED if EVERY else ["claude_code", "codex", "gemini_cli", "mini_swe_agent", "qwen_code"]
+"""Agents whose long trials and skills are tried: at least one of each API, of Node, Python and Rust, of those that
+stream and those that do not, of those that compact their context and those that do not; all with `make every-agent`."""
 NATIVE = {
     "claude_code": "anthropic/claude-sonnet-4-6",
     "codex": "openai/gpt-5.5",

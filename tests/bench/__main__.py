@@ -34,7 +34,18 @@ from runner.sweeps.plan import make_plan
 from runner.sweeps.store import Store
 from runner.trials.context import TrialContext
 from runner.trials.run import run_to_the_end
-from tests.bench import cases, construction, crews, nl2repo, planning, scoring, starting, tables, tracing
+from tests.bench import (
+    cases,
+    construction,
+    crews,
+    nl2repo,
+    planning,
+    scoring,
+    starting,
+    stores,
+    tables,
+    tracing,
+)
 from tests.bench import gateway as bench_gateway
 from tests.bench.planning import write_records
 from tests.support.tasks_factory import dataset, make_task
@@ -56,6 +67,7 @@ def main() -> None:
     scoring.main()
     tables.main()
     tracing.main()
+    stores.main()
     cases.main()
     construction.main()
     nl2repo.main()

@@ -6,11 +6,12 @@ import asyncio
 import os
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event, Thread
+from typing import NamedTuple
 
 import ray
 
@@ -21,7 +22,7 @@ from runner.executors.ray.far_desk import FarStore
 from runner.executors.ray.hired import HiredCrew
 from runner.executors.ray.messages import Address, Ended
 from runner.gateway import Gateway
-from runner.records import ExecResult, TrialRecord, Verdict
+from runner.records import ExecResult, Verdict
 from runner.report.progress import Progress
 from runner.sweeps.plan import PlannedTrial, make_plan
 from runner.sweeps.store import Store
@@ -41,7 +42,7 @@ class FakeCrew(NodeCrew):
     async def know(self, planned: Sequence[PlannedTrial], folder: str) -> None:
         """Take the trials instead of planning them."""
         self._planned = {trial.key: trial for trial in planned}
-        self._store = FarStore(self._line, Path(folder), lambda packed: packed)
+        self._store = FarStore(self._line, Path(folder))
 
         self._pool = ThreadPoolExecutor(1)
 
@@ -59,6 +60,8 @@ class FakeCrew(NodeCrew):
 class Present:
     """A team of crews that are there from the beginning. See `crew.Team`."""
 
+    look_seconds = None
+
     def __init__(self, crews: Sequence[Crew]) -> None:
         self._crews = crews
 
@@ -66,17 +69,24 @@ class Present:
         """See `crew.Team`."""
         return self._crews
 
-    def wait(self, running: Iterable[Future[TrialRecord]]) -> Iterable[Future[TrialRecord]]:
-        """See `crew.Team`."""
-        return wait(running, return_when=FIRST_COMPLETED).done
-
     def dismiss(self, crew: Crew, why: Exception) -> None:  # noqa: ARG002 - the protocol's
         """See `crew.Team`."""
         raise why
 
 
-def share_of_ideal(trials: int) -> float:
-    """Return the ideal time of so many trials as a share of the measured time. This process is connected to Ray."""
+class Cost(NamedTuple):
+    """Cost of many trials."""
+
+    share: float
+    """Ideal time as a share of the measured time."""
+    desk: float
+    """Seconds of processors that this process used for each trial."""
+    cluster: float
+    """Seconds of processors that crews and Ray used for each trial."""
+
+
+def measured(trials: int, cluster: Cluster) -> Cost:
+    """Run so many trials and return their cost. This process is connected to the cluster."""
     with tempfile.TemporaryDirectory(prefix="assay-bench-") as name:
         folder = Path(name)
         sweep = crew_sweep(folder / "outputs", f"dataset.number={trials}", "executor=ray")
@@ -86,13 +96,14 @@ def share_of_ideal(trials: int) -> float:
         Thread(target=loop.run_forever, daemon=True).start()
         hiring = asyncio.run_coroutine_threadsafe(_hire(desk, folder), loop)
         crews = hiring.result(HIRE_SECONDS)
-        began = time.monotonic()
+        began, desk_began, cluster_began = time.monotonic(), time.process_time(), cluster.cpu_seconds()
         ended = list(run_trials(desk, Present(crews), Event()))
-        took = time.monotonic() - began
+        took, used = time.monotonic() - began, time.process_time() - desk_began
+        cluster_used = cluster.cpu_seconds() - cluster_began
         assert len({record.key for record in ended}) == trials
         asyncio.run_coroutine_threadsafe(_leave(crews), loop).result(HIRE_SECONDS)
         loop.call_soon_threadsafe(loop.stop)
-    return trials * SECONDS / CREWS / took
+    return Cost(trials * SECONDS / CREWS / took, used / trials, cluster_used / trials)
 
 
 async def _hire(desk: Desk, folder: Path) -> list[HiredCrew]:
@@ -119,8 +130,10 @@ def main(trials: int = TRIALS) -> None:
     with Cluster() as cluster:
         cluster.node(CREWS)
         ray.init(address=cluster.address, log_to_driver=False, logging_level="CRITICAL")
-        share, load = share_of_ideal(trials), os.getloadavg()[0]
+        cost, load = measured(trials, cluster), os.getloadavg()[0]
         ray.shutdown()
+    print(f"{trials} trials of {SECONDS} s over {CREWS} crews: {cost.share:.0%} of the ideal (bound 90%)")
     print(
-        f"{trials} trials of {SECONDS} s over {CREWS} crews: {share:.0%} of the ideal (load {load:.0f}, bound 90%)"
+        f"each took {1000 * cost.desk:.1f} ms of CPU at the desk, {1000 * cost.cluster:.1f} ms of crews and Ray (load "
+        f"{load:.0f}, no bound)"
     )

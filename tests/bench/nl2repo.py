@@ -6,12 +6,20 @@ The suite is the tests' own, which needs nothing from outside, with a thousand t
 
 `DIR` holds the public folders; without a name each shipped task is measured. In turn and three times: the verifier on
 what `oracle` leaves, and the same commands by hand in a container of the same image. Bound: 1.2 times that and 2 s.
+
+    python -m tests.bench.nl2repo --oracles DIR [TASK ...]
+
+runs `oracle` on all of these tasks, two trials at a time: first with empty folders for archives, packages and records,
+then again with what is there. Bounds for fifty tasks on two cores: twenty minutes, then five. Layers of images that the
+engine still has from before are used, so only a machine that has none of them is wholly cold.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -60,6 +68,33 @@ def published(root: Path, names: tuple[str, ...]) -> None:
     _measure(suite_dataset(root, verifier.cache, sources=sources, include=names, verifier=verifier))
 
 
+def oracles(root: Path, names: tuple[str, ...]) -> None:
+    """One line for all of the authors' tasks that run, cold and warm."""
+    with tempfile.TemporaryDirectory(prefix="assay-bench-") as scratch:
+        words = [
+            "agent=oracle",
+            "dataset=nl2repo",
+            f"dataset.root={root}",
+            "executor.workers=2",
+            "tracker=none",
+        ]
+        words += [f"dataset.include=[{','.join(names)}]", f"outputs={scratch}/outputs", "name=oracles"]
+        env = os.environ | {"UV_CACHE_DIR": f"{scratch}/uv"}
+        seconds = []
+        for more in ((), ("fresh=true",)):
+            began = time.monotonic()
+            subprocess.run([sys.executable, "-m", "runner", *words, *more], cwd=ROOT, env=env, check=False)
+            seconds.append(time.monotonic() - began)
+        records = [json.loads(file.read_bytes()) for file in Path(scratch).rglob("record.json")]
+        passed = sum(record.get("reward") == 1.0 for record in records)
+    load = os.getloadavg()[0]
+    print(
+        f"{len(records)} oracles, two at a time: {seconds[0] / 60:.1f} min cold (bound 20 for fifty), "
+        f"{seconds[1] / 60:.1f} min warm (bound 5); {passed} score 1; load {load:.0f} on {os.cpu_count()} cores",
+        flush=True,
+    )
+
+
 def _measure(dataset: Nl2RepoBench) -> None:
     dataset.prepare(lambda _: None)
     sandboxes = prepared()
@@ -105,7 +140,9 @@ def _by_hand(task: Task, suite: Suite, sandboxes: DockerSandboxes, folder: Path)
 
 
 if __name__ == "__main__":
-    if sys.argv[1:]:
+    if sys.argv[1:2] == ["--oracles"]:
+        oracles(Path(sys.argv[2]), tuple(sys.argv[3:]))
+    elif sys.argv[1:]:
         published(Path(sys.argv[1]), tuple(sys.argv[2:]))
     else:
         main()

@@ -64,7 +64,7 @@ def write_records(plan: Plan, store: Store) -> None:
     """Write a finished record for each trial, without the index that the store would write."""
     now = datetime.now(UTC)
     for trial in plan.trials:
-        row = trial.row().model_dump(exclude={"refused"})
+        row = trial.row().model_dump(exclude={"refused", "context_window"})
         ended = {"started_at": now, "finished_at": now, "wall_seconds": 1.0}
         record = TrialRecord(**row, **ended, status=Status.COMPLETED, reward=1.0, passed=True, cost_usd=0.0)
         folder = store.folder(record.key)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
+import tarfile
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from runner.benchmarks.nl2repo.dataset import Nl2RepoBench
-from runner.benchmarks.nl2repo.suite import SUITE
-from runner.benchmarks.nl2repo.verifier import SuiteVerifier
+from runner.benchmarks.nl2repo.suite import SUITE, WORKSPACE
+from runner.benchmarks.nl2repo.suite_results import only_of, read_reports
+from runner.benchmarks.nl2repo.verifier import SuiteVerifier, _launch, _lay_out, _open, _verdict, suite_of
 from runner.protocols import Submission
 from runner.records import ExecSpec, Image, SandboxSpec, Task, Verdict
 from runner.sandbox.docker.provider import DockerSandboxes
@@ -75,9 +78,39 @@ class SuiteBench:
                 assert result.exit_code == 0, result
                 return self.dataset.verifier.verify(Submission(task, agent, self.sandboxes, folder))
 
+    def judge_each(
+        self, folder: Path, files: Mapping[str, str], commands: Sequence[str], **suite: Any
+    ) -> list[Verdict]:
+        """Return a verdict on each command by itself; all of them run one after the other in one machine."""
+        workspace = folder / "workspace.tar"
+        with tarfile.open(workspace, "w") as archive:
+            for path, text in files.items():
+                entry = tarfile.TarInfo(f"workspace/{path}")
+                entry.size = len(text.encode())
+                archive.addfile(entry, io.BytesIO(text.encode()))
+        with tempfile.TemporaryDirectory() as place:
+            task = self._other_suite(self.task, Path(place, "suite"), {"commands": [*commands], **suite})
+            judged = suite_of(task)
+            image = self.sandboxes.image(task.verifier.environment or task.environment)
+            with _open(task, image, self.sandboxes, "none") as machine:
+                hidden = _lay_out(task, judged, workspace, machine, folder)
+                output = _launch(machine, judged, (0, len(commands)), {}).stdout
+        files_of_tests = {f"{WORKSPACE}/{path}" for path in hidden}
+        return [
+            _verdict(judged, only_of(own, files_of_tests), folder, "")
+            for own in (read_reports(_only(output, at), len(commands)) for at in range(len(commands)))
+        ]
+
     def _other_suite(self, task: Task, place: Path, changed: dict[str, Any]) -> Task:
         assert task.verifier.tests
         shutil.copytree(task.verifier.tests, place)
         node = json.loads((place / SUITE).read_text())
         (place / SUITE).write_text(json.dumps(node | changed))
         return task.model_copy(update={"verifier": task.verifier.model_copy(update={"tests": place})})
+
+
+def _only(output: str, command: int) -> str:
+    """Return the lines of the launcher's output that are about this command."""
+    return "\n".join(
+        line for line in output.split("\n") if json.loads(line or "{}").get("command") == command
+    )

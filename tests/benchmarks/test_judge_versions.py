@@ -68,17 +68,17 @@ def is_silent(node: object) -> bool:
 
 def test_judge_of_hidden_suites() -> None:
     found = digest_of(SUITE_JUDGE)
-    assert found == "2987e6bc25ee3367ff7ddc266e91ce6e85ebc2b1cbaa9263706b519eda10c809", QUESTION.format(found)
+    assert found == "1e4ce56aa2cfb66bc6f13dc6ff231c9e417d78db4eac2f3b3bc20b24142c9b54", QUESTION.format(found)
 
 
 def test_judge_of_projects_to_set_up() -> None:
     found = digest_of(SETUP_JUDGE)
-    assert found == "cfde16adea21fd82ae573100b289c97a69a41d3d215a063f5a1a164fcdb8198b", QUESTION.format(found)
+    assert found == "c7b08bcbe4857afeda51e287ea3bf8b33c85b6c3b1b6549cf0c7220368ee43d4", QUESTION.format(found)
 
 
 def test_versions_are_part_of_what_shapes_a_reward(tmp_path: Path) -> None:
-    assert SuiteVerifier(cache=tmp_path).shaping["judge"].startswith("70abfe05")
-    assert ProjectSetupVerifier().shaping["judge"].startswith("6270ff02")
+    assert SuiteVerifier(cache=tmp_path).shaping["judge"].startswith("1e4ce56a")
+    assert ProjectSetupVerifier().shaping["judge"].startswith("c7b08bcb")
 
 
 BEFORE = """

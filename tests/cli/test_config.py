@@ -467,7 +467,8 @@ def test_a_semantic_reward_needs_a_judge() -> None:
 
 def test_a_judge_is_part_of_a_trials_key_only_where_its_word_is_the_reward() -> None:
     def digests(*words: str) -> list[str]:
-        return [task.digest for task in loaded((*words, "dry_run=true")).cells[0].dataset.tasks()]
+        sweep = loaded((*words, "dataset.include=[hunkr,rankline]", "dry_run=true"))
+        return [task.digest for task in sweep.cells[0].dataset.tasks()]
 
     other, dearer = "model@dataset.verifier.judge.model=deepseek", "dataset.verifier.judge.usd=9"
     semantic = "dataset.verifier.reward=semantic_match"

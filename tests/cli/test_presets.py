@@ -69,7 +69,7 @@ def test_a_cap_below_what_table_1_spends_is_not_called_enough() -> None:
     [
         ("nl2repo", 24),
         ("nl2repo_reveal", 2),
-        ("nl2repo_rounds", 4),
+        ("nl2repo_rounds", 6),
     ],
 )
 def test_the_settings_of_nl2repo_bench(cli: Cli, preset: str, cells: int) -> None:

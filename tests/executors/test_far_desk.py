@@ -20,6 +20,7 @@ from runner.executors.ray.executor import secrets_of
 from runner.executors.ray.far_desk import FarAccount, FarDisplay, FarStore
 from runner.executors.ray.line import Line
 from runner.executors.ray.messages import Address, Ended, Kit, Secrets, address_of
+from runner.executors.ray.parcels import pack, put_in
 from runner.gateway import Gateway
 from runner.gateway.account import Entry, SweepAccount
 from runner.records import Activity, CallLimits, LiveTrial, ModelCall, Status
@@ -33,6 +34,7 @@ from tests.support.waiting import until
 pytest.importorskip("ray")
 
 from runner.executors.ray.crew import NodeCrew, Trials
+from runner.executors.ray.hired import _ahead
 from runner.executors.ray.window import Window
 
 HELD = {"usd": 0.5, "input_tokens": 100, "output_tokens": 50, "turns": 1}
@@ -152,7 +154,7 @@ def test_a_record_is_taken_once_and_only_of_a_try_that_began(desk: Desk, tmp_pat
     record = trial_record(key)
 
     async def work(line: Line, window: Window) -> None:
-        store = FarStore(line, tmp_path / "node", lambda packed: packed)
+        store = FarStore(line, tmp_path / "node")
 
         def crew() -> None:
             with pytest.raises(FileNotFoundError):
@@ -164,12 +166,12 @@ def test_a_record_is_taken_once_and_only_of_a_try_that_began(desk: Desk, tmp_pat
             store.write(record)
 
         with pytest.raises(OutputsError, match="did not take"):
-            await window.keep(record, b"", -1)
+            await window.keep(record, {}, -1)
         await asyncio.to_thread(crew)
         assert await window.keep(record, store.parcel(key), line.last)
-        assert not await asyncio.wrap_future(line.ask("write", record, b"")), "twice is once"
+        assert not await asyncio.wrap_future(line.ask("write", record, {})), "twice is once"
         with pytest.raises(OutputsError, match="did not take"):
-            await window.keep(record, b"", -1)
+            await window.keep(record, {}, -1)
 
     connected(desk, work)
     assert desk.store.read(key) == record
@@ -178,11 +180,38 @@ def test_a_record_is_taken_once_and_only_of_a_try_that_began(desk: Desk, tmp_pat
     assert not list(desk.store.folder(key).glob(".arriving*"))
 
 
+def test_files_of_a_trial_arrive_in_folders_and_links_do_not(tmp_path: Path) -> None:
+    left, arrived = tmp_path / "left", tmp_path / "arrived"
+    (left / "again").mkdir(parents=True)
+    (left / "ledger.jsonl").write_text("with what was said")
+    (left / "again" / "x\n").write_bytes(b"\0y")
+    (left / "link").symlink_to("/etc/passwd")
+    os.mkfifo(left / "pipe")
+    arrived.mkdir()
+    (arrived / "ledger.jsonl").write_text("as the desk noted it")
+    (arrived / "ledger.sent").write_text("0")
+    put_in(pack(left), arrived)
+    files = {
+        str(path.relative_to(arrived)): path.read_bytes() for path in arrived.rglob("*") if path.is_file()
+    }
+    assert files == {"ledger.jsonl": b"with what was said", "again/x\n": b"\0y"}
+
+
+@pytest.mark.parametrize("name", ["../x", "/x", "a/../../x", "a//x", "", ".", "a\0b"])
+def test_a_path_that_leads_out_of_the_trials_folder_is_refused_with_all_others(
+    tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "trial").mkdir()
+    with pytest.raises(ConfigError, match="A crew sent a file named"):
+        put_in({"good": b"", name: b""}, tmp_path / "trial")
+    assert [path.name for path in tmp_path.rglob("*")] == ["trial"]
+
+
 def test_a_trial_that_left_nothing_but_its_record_arrives_too(desk: Desk, tmp_path: Path) -> None:
     key = desk.plan.todo[0].key
 
     async def work(line: Line, window: Window) -> None:
-        store = FarStore(line, tmp_path / "node", lambda packed: packed)
+        store = FarStore(line, tmp_path / "node")
         retries = await window.begin(key)
         assert retries == ()
         store.begun(key, retries)
@@ -200,7 +229,7 @@ def test_a_spoiled_try_is_written_before_the_next_one_begins(desk: Desk, tmp_pat
     spoiled = trial_record(key, status=Status.INFRA_INVALID, reward=None, passed=None)
 
     async def work(line: Line, window: Window) -> None:
-        store = FarStore(line, tmp_path / "node", lambda packed: packed)
+        store = FarStore(line, tmp_path / "node")
         store.begun(key, await window.begin(key) or ())
 
         def crew() -> None:
@@ -228,7 +257,7 @@ def test_a_record_waits_until_the_spend_of_its_trial_is_known(desk: Desk) -> Non
         window = Window(desk, line.answer)
         await window.begin(key)
         FarAccount(line, CallLimits()).closed(entry(key, at=2, held=False, usd=0.25))
-        keeping = asyncio.create_task(window.keep(trial_record(key), b"", line.last))
+        keeping = asyncio.create_task(window.keep(trial_record(key), {}, line.last))
         await asyncio.sleep(0.1)
         assert not keeping.done()
         window.take(await line.messages())
@@ -244,11 +273,11 @@ def test_a_crew_that_is_given_up_begins_no_trial_and_leaves_no_record(desk: Desk
     async def work() -> None:
         window = Window(desk, lambda _: None)
         await window.begin(key)
-        keeping = asyncio.create_task(window.keep(trial_record(key), b"", 0))  # its messages never arrive
+        keeping = asyncio.create_task(window.keep(trial_record(key), {}, 0))  # its messages never arrive
         await asyncio.sleep(0)
         await window.close()
         assert not await keeping
-        assert not await window.keep(trial_record(key), b"", -1)
+        assert not await window.keep(trial_record(key), {}, -1)
         assert await window.begin(key) is None
 
     asyncio.run(work())
@@ -298,7 +327,7 @@ class OneByOne(NodeCrew):
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
-        self._store = FarStore(self._line, folder, lambda packed: packed)
+        self._store = FarStore(self._line, folder)
         self._pool = ThreadPoolExecutor(1)
         self.started: list[str] = []
         self.go_on = Event()
@@ -307,6 +336,35 @@ class OneByOne(NodeCrew):
         self.started.append(address.key)
         self.go_on.wait()
         return Ended(refused="done")
+
+
+def test_the_folder_of_a_trial_leaves_its_node_with_the_result(desk: Desk, tmp_path: Path) -> None:
+    crew, address = Leaving(tmp_path), address_of(desk.plan.todo[0])
+    ended = asyncio.run(crew.run(address, ()))
+    assert (ended.parcel, ended.record) == ({"agent.stdout": b"said"}, trial_record(address.key))
+    until(lambda: not any(tmp_path.glob("trials/*")))
+
+
+class Leaving(OneByOne):
+    """A crew whose trials leave a file and a record."""
+
+    def _run(self, address: Address) -> Ended:
+        folder, _ = self._store.begin(address.key)
+        (folder / "agent.stdout").write_text("said")
+        record = trial_record(address.key)
+        self._store.write(record)
+        return Ended(record=record)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "ahead"), [(0.001, 4), (0.05, 4), (0.1, 2), (0.5, 1), (0.99, 1), (1.0, 0), (600.0, 0)]
+)
+def test_as_many_trials_are_handed_ahead_as_keep_a_place_busy_and_only_short_ones(
+    seconds: float, ahead: int
+) -> None:
+    assert _ahead(trial_record("k", wall_seconds=seconds)) == ahead
+    spoiled = trial_record("k", wall_seconds=seconds, status=Status.INFRA_INVALID, reward=None, passed=None)
+    assert _ahead(spoiled) == 0
 
 
 def test_a_place_of_a_lost_crew_is_free_again(desk: Desk) -> None:
@@ -334,7 +392,7 @@ def test_without_a_desk_no_call_is_sent_and_no_trial_begins(tmp_path: Path) -> N
     with pytest.raises(GatewayError, match="desk"):
         asyncio.run(FarAccount(line, CallLimits()).sending(entry("k")))
     with pytest.raises(OutputsError, match="desk"):
-        FarStore(line, tmp_path, lambda packed: packed).begin("k")
+        FarStore(line, tmp_path).begin("k")
 
 
 def test_trials_of_several_nodes_that_want_one_file_of_the_cache_make_it_once(
@@ -344,7 +402,7 @@ def test_trials_of_several_nodes_that_want_one_file_of_the_cache_make_it_once(
     made: list[str] = []
 
     def crew(line: Line, name: str) -> bytes:
-        store = FarStore(line, tmp_path / name, lambda packed: packed)
+        store = FarStore(line, tmp_path / name)
         with store.cached("guidelines/x.json", lambda: None) as entry:
             if entry.content is None:
                 made.append(name)
@@ -377,7 +435,7 @@ def test_a_crew_that_is_lost_while_it_makes_a_file_of_the_cache_leaves_it_to_the
     desk: Desk, tmp_path: Path
 ) -> None:
     async def work(line: Line, window: Window) -> None:
-        store = FarStore(line, tmp_path / "node", lambda packed: packed)
+        store = FarStore(line, tmp_path / "node")
         lost = store.cached("x.json", lambda: None)
         assert (await asyncio.to_thread(lost.__enter__)).content is None
         await window.close()
@@ -397,7 +455,7 @@ def test_a_trial_that_waits_for_a_file_of_another_node_can_be_stopped(desk: Desk
         raise Stopped("The user stopped the run.")
 
     async def work(line: Line, _: Window) -> None:
-        store = FarStore(line, tmp_path / "node", lambda packed: packed)
+        store = FarStore(line, tmp_path / "node")
         holding = store.cached("x.json", lambda: None)
         await asyncio.to_thread(holding.__enter__)
         with pytest.raises(Stopped):

@@ -8,6 +8,7 @@ import pytest
 
 from runner.errors import ConfigError
 from runner.gateway import Gateway, SessionSpec
+from runner.gateway.cassette import write_tape
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import Budget, Model, Prices
 from tests.support.serving import KEY_VARIABLE
@@ -95,3 +96,31 @@ def test_a_cap_in_usd_that_the_main_model_spent_leaves_the_helper_nothing(
             assert gateway.ask(session, REQUEST, helper=True).status_code == 403
             assert session.meter.charged["usd"] <= 0.1
     assert session.meter.helper.turns == 0
+
+
+def test_a_recording_answers_for_both_models_at_the_price_of_each(gateway: Gateway, tmp_path: Path) -> None:
+    with FakeUpstream(Behaviour(text="Yes.")) as upstream:
+        main = _model("main", upstream.url, 100.0)
+        helper = _model("small", upstream.url, 1.0, params={"seed": 7})
+        with gateway.open(_spec(main, helper, tmp_path, Budget())) as session:
+            for to_helper in (True, False):
+                gateway.ask(session, REQUEST, helper=to_helper)
+            recorded = session.calls
+    write_tape(tmp_path, tape := tmp_path / "tape.jsonl")
+    unset = {"backend": "cassette", "api_key_env": "ASSAY_UNSET"}
+    played = main.model_copy(update=unset | {"api_key_env": None})
+    again = _spec(played, helper.model_copy(update=unset), tmp_path / "again", Budget())
+    again = again.model_copy(update={"cassette": tape})
+    again.ledger.parent.mkdir()
+    with gateway.open(again) as session:
+        for to_helper in (False, True):
+            assert gateway.ask(session, REQUEST, helper=to_helper).status_code == 200
+        assert gateway.ask(session, REQUEST, helper=True).status_code == 403, "each answer is played once"
+        calls, spent = session.calls, session.helper_spend
+    assert [call.model for call in calls[:2]] == ["openai/main", "openai/small"]
+    assert all(call.replayed for call in calls)
+    assert {call.model: call.cost_usd for call in calls[:2]} == {
+        call.model: call.cost_usd for call in recorded
+    }
+    assert spent
+    assert (spent.turns, spent.cost_usd) == (1, recorded[0].cost_usd)

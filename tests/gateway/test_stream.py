@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,25 +13,29 @@ from runner.gateway import Session, provider
 from runner.gateway import http as http_module
 from runner.gateway.chat_api import Chat
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
+from runner.gateway.gemini_api import Gemini
 from runner.records import Budget, ModelCall, Usage
 from tests.gateway.conftest import Http, Json, Open
-from tests.gateway.test_matrix import ANSWERS, APIS, SPEAKS
+from tests.gateway.test_gemini import conversation
+from tests.gateway.test_matrix import ANSWERS, SPEAKS
+from tests.gateway.test_matrix import APIS as OTHERS
 from tests.gateway.test_wire import CHAT_TOOLS
 from tests.support.waiting import until
 
 LONG = Behaviour(text="One two three four five six seven.")
 UNENDED = LONG.model_copy(update={"held": "end"})
+GEMINI_PATH = "/v1beta/models/any:streamGenerateContent?alt=sse"
+APIS = OTHERS | {"gemini": (Gemini(), conversation)}
 NATIVE = [
-    (name, model)
-    for model, apis in SPEAKS.items()
-    for name in APIS
-    if APIS[name][0].name in [a.name for a in apis]
+    *((name, model) for model, apis in SPEAKS.items() for name in APIS if name in [a.name for a in apis]),
+    ("gemini", "gemini/gemini-2.5-pro"),
 ]
 BRIDGED = [(name, model) for model in SPEAKS for name in APIS if (name, model) not in NATIVE]
 TEXT_OF: dict[str, Callable[[Json], str]] = {
     "chat": lambda one: "".join(choice["delta"].get("content") or "" for choice in one.get("choices", ())),
     "responses": lambda one: one["delta"] if one["type"] == "response.output_text.delta" else "",
     "messages": lambda one: one["delta"].get("text", "") if one["type"] == "content_block_delta" else "",
+    "gemini": Gemini().text,
 }
 
 
@@ -39,8 +44,13 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(provider, "BACK_OFF_SECONDS", 0.01)
 
 
-def _asked(name: str) -> Json:
-    return APIS[name][1]() | {"model": "any", "stream": True}
+def path_of(name: str, *, streamed: bool = True) -> str:
+    return GEMINI_PATH if name == "gemini" and streamed else APIS[name][0].path.replace("{model:path}", "any")
+
+
+def request_of(name: str, *, streamed: bool = True) -> Json:
+    said = {} if name == "gemini" else {"model": "any", "stream": streamed}
+    return APIS[name][1]() | said
 
 
 def _data(lines: Iterator[str]) -> Iterator[Json]:
@@ -50,16 +60,17 @@ def _data(lines: Iterator[str]) -> Iterator[Json]:
 
 
 def _comparable(call: ModelCall) -> Json:
-    """Return a call on the ledger without its times and its way of delivery."""
-    return call.model_dump(exclude={"started_at", "latency_seconds", "index", "dropped"})
+    """Return a call on the ledger without its times, its way of delivery and the ids that are made up here."""
+    text = call.model_dump_json(exclude={"started_at", "latency_seconds", "index", "dropped"})
+    known: Json = json.loads(re.sub(r"\bcall_[0-9a-f]{28,32}\b", "call", text))
+    return known
 
 
 @pytest.mark.parametrize(("name", "model"), NATIVE)
 def test_the_first_token_is_there_before_the_last(session: Open, http: Http, name: str, model: str) -> None:
-    api = APIS[name][0]
     with FakeUpstream(UNENDED) as upstream:
         trial = session(upstream.url, id=model, stream="through")
-        with http(trial).stream("POST", api.path, json=_asked(name)) as answer:
+        with http(trial).stream("POST", path_of(name), json=request_of(name)) as answer:
             events = _data(answer.iter_lines())
             first = next(one for one in events if TEXT_OF[name](one))
             assert (TEXT_OF[name](first), upstream.ended, trial.calls) == ("One ", 0, ())
@@ -73,13 +84,12 @@ def test_the_first_token_is_there_before_the_last(session: Open, http: Http, nam
 
 @pytest.mark.parametrize(("name", "model"), NATIVE)
 def test_the_ledger_is_that_of_a_collected_call(session: Open, http: Http, name: str, model: str) -> None:
-    api = APIS[name][0]
     lines = []
     for stream in ("collect", "through"):
         with FakeUpstream(*ANSWERS.values()) as upstream:
             trial = session(upstream.url, id=model, stream=stream, name=stream)
             for _ in ANSWERS:
-                assert http(trial).post(api.path, json=_asked(name)).status_code == 200
+                assert http(trial).post(path_of(name), json=request_of(name)).status_code == 200
         lines.append([_comparable(call) for call in trial.calls])
         assert trial.meter.usage == sum(upstream.served, Usage())
     assert lines[0] == lines[1]
@@ -87,10 +97,9 @@ def test_the_ledger_is_that_of_a_collected_call(session: Open, http: Http, name:
 
 @pytest.mark.parametrize(("name", "model"), BRIDGED)
 def test_a_bridged_call_is_collected_and_says_so(session: Open, http: Http, name: str, model: str) -> None:
-    api = APIS[name][0]
     with FakeUpstream(Behaviour(text="Said.")) as upstream:
         trial = session(upstream.url, id=model, stream="through")
-        answer = http(trial).post(api.path, json=_asked(name))
+        answer = http(trial).post(path_of(name), json=request_of(name))
         assert not upstream.requests[0].get("stream")
     assert "Said." in "".join(map(TEXT_OF[name], _data(iter(answer.text.splitlines()))))
     assert "stream" in trial.calls[0].dropped
@@ -101,7 +110,7 @@ def test_counts_come_to_those_who_asked_for_them(session: Open, http: Http) -> N
     with FakeUpstream(Behaviour(text="Said.")) as upstream:
         trial = session(upstream.url, stream="through")
         for wanted in (False, True):
-            body = _asked("chat") | {"stream_options": {"include_usage": wanted}}
+            body = request_of("chat") | {"stream_options": {"include_usage": wanted}}
             answer = http(trial).post("/v1/chat/completions", json=body).text
             assert ('"prompt_tokens"' in answer) == wanted
             assert answer.endswith("data: [DONE]\n\n")
@@ -132,24 +141,21 @@ def test_the_official_clients_read_what_passes_through(
 @pytest.mark.parametrize(("name", "model"), NATIVE)
 def test_a_stream_that_breaks_off_ends_in_an_error(session: Open, http: Http, name: str, model: str) -> None:
     """There is no second try, since the agent has seen the first. The caps count its worst case."""
-    api = APIS[name][0]
     with FakeUpstream(LONG.model_copy(update={"cut_after": 6})) as upstream:
         trial = session(upstream.url, id=model, stream="through", budget=Budget(output_tokens=20, turns=2))
-        answer = http(trial).post(api.path, json=_asked(name))
+        answer = http(trial).post(path_of(name), json=request_of(name))
         assert len(upstream.requests) == 1
     assert answer.status_code == 200
     *_, error = _data(iter(answer.text.splitlines()))
     assert "The model's provider failed" in json.dumps(error)
-    assert (
-        error.get("type")
-        in {"chat": (None,), "responses": ("response.failed",), "messages": ("error",)}[name]
-    )
+    assert error.get("type") == {"responses": "response.failed", "messages": "error"}.get(name)
     (call,) = trial.calls
     assert (call.status_code, call.attempts, call.lost, call.response) == (502, 1, 1, None)
     assert call.cut
-    counted = Usage(input_tokens=1000, cache_hit_tokens=400, output_tokens=1) if name == "messages" else None
+    in_each = Usage(input_tokens=1000, cache_hit_tokens=400, output_tokens=1)
+    counted = in_each if name in ("messages", "gemini") else None
     assert (call.usage, trial.meter.usage) == (counted, counted or Usage())
-    assert http(trial).post(api.path, json=_asked(name)).status_code == 403
+    assert http(trial).post(path_of(name), json=request_of(name)).status_code == 403
     assert trial.meter.refusal == "output_tokens"
 
 
@@ -158,7 +164,7 @@ def test_a_stream_that_never_began_is_tried_again(session: Open, http: Http, nam
     failures = [Behaviour(status_code=429, retry_after=0), LONG.model_copy(update={"cut_after": 0})]
     with FakeUpstream(*failures, Behaviour(text="Said.")) as upstream:
         trial = session(upstream.url, id=model, stream="through")
-        answer = http(trial).post(APIS[name][0].path, json=_asked(name))
+        answer = http(trial).post(path_of(name), json=request_of(name))
         assert len(upstream.requests) == 3
     assert "Said." in "".join(map(TEXT_OF[name], _data(iter(answer.text.splitlines()))))
     (call,) = trial.calls
@@ -170,7 +176,7 @@ def test_an_error_in_a_stream_is_an_error(session: Open, http: Http, name: str, 
     """Overloaded providers report that in an event, after the status 200."""
     with FakeUpstream(Behaviour(error_after=0), Behaviour(text="Said.")) as upstream:
         trial = session(upstream.url, id=model, stream="through")
-        answer = http(trial).post(APIS[name][0].path, json=_asked(name))
+        answer = http(trial).post(path_of(name), json=request_of(name))
     assert "Said." in "".join(map(TEXT_OF[name], _data(iter(answer.text.splitlines()))))
     assert trial.calls[0].attempts == 2
 
@@ -180,7 +186,7 @@ def test_a_response_that_failed_is_no_answer(session: Open, http: Http) -> None:
     failed = Behaviour(text="One two.", error_after=4, failed=True, message="Out of order.")
     with FakeUpstream(failed) as upstream:
         trial = session(upstream.url, stream="through")
-        http(trial).post("/v1/responses", json=_asked("responses"))
+        http(trial).post("/v1/responses", json=request_of("responses"))
     (call,) = trial.calls
     assert (call.status_code, call.lost, call.response, trial.meter.turns) == (502, 1, None, 0)
     assert call.cut
@@ -205,20 +211,20 @@ def test_an_agent_that_hangs_up_ends_the_providers_stream(
     with FakeUpstream(UNENDED) as upstream:
         trial = session(upstream.url, id=model, stream="through", budget=Budget(turns=1))
         agent = http(trial)
-        with agent.stream("POST", APIS[name][0].path, json=_asked(name)) as answer:
+        with agent.stream("POST", path_of(name), json=request_of(name)) as answer:
             next(_data(answer.iter_lines()))
         agent.close()
         until(lambda: upstream.hung_up == 1 and len(trial.calls) == 1)
     (call,) = trial.calls
     assert (call.status_code, call.lost, call.response) == (499, 1, None)
     assert call.cut
-    assert http(trial).post(APIS[name][0].path, json=_asked(name)).status_code == 403
+    assert http(trial).post(path_of(name), json=request_of(name)).status_code == 403
 
 
 def test_a_deadline_ends_a_stream_that_passes_through(session: Open, http: Http) -> None:
     with FakeUpstream(UNENDED) as upstream:
         trial = session(upstream.url, stream="through", seconds=2.0)
-        answer = http(trial).post("/v1/chat/completions", json=_asked("chat"))
+        answer = http(trial).post("/v1/chat/completions", json=request_of("chat"))
         until(lambda: upstream.hung_up == 1)
     *_, error = _data(iter(answer.text.splitlines()))
     assert error["error"]["type"] == "budget_exceeded"
@@ -229,7 +235,7 @@ def test_a_spent_budget_is_refused_before_a_stream_begins(session: Open, http: H
     with FakeUpstream(Behaviour(text="Said.")) as upstream:
         trial = session(upstream.url, stream="through", budget=Budget(output_tokens=80))
         statuses = [
-            http(trial).post("/v1/chat/completions", json=_asked("chat")).status_code for _ in range(3)
+            http(trial).post("/v1/chat/completions", json=request_of("chat")).status_code for _ in range(3)
         ]
         assert [request["max_tokens"] for request in upstream.requests] == [80, 30]
     assert statuses == [200, 200, 403]
@@ -241,7 +247,7 @@ def test_there_are_pings_before_the_first_token(
     monkeypatch.setattr(http_module, "PING_SECONDS", 0.1)
     with FakeUpstream(Behaviour(text="Said.", held="answer")) as upstream:
         trial = session(upstream.url, id="anthropic/claude-sonnet-4-6", stream="through")
-        with http(trial).stream("POST", "/v1/messages", json=_asked("messages")) as answer:
+        with http(trial).stream("POST", "/v1/messages", json=request_of("messages")) as answer:
             lines = answer.iter_lines()
             for _ in range(2):
                 assert next(filter(None, lines)) == "event: ping"
@@ -255,7 +261,7 @@ def test_there_are_pings_before_the_first_token(
 def test_a_provider_that_does_not_stream_is_collected(session: Open, http: Http) -> None:
     with FakeUpstream(Behaviour(text="Said.", streams=False)) as upstream:
         trial = session(upstream.url, stream="through")
-        answer = http(trial).post("/v1/chat/completions", json=_asked("chat"))
+        answer = http(trial).post("/v1/chat/completions", json=request_of("chat"))
         assert upstream.requests[0]["stream"] is True
     assert "Said." in answer.text
     assert trial.calls[0].dropped == ("stream",)
@@ -265,7 +271,7 @@ def test_a_provider_that_does_not_stream_is_collected(session: Open, http: Http)
 def test_an_agent_that_asks_for_json_gets_json(session: Open, http: Http) -> None:
     with FakeUpstream(Behaviour(text="Said.")) as upstream:
         trial = session(upstream.url, stream="through")
-        answer = http(trial).post("/v1/chat/completions", json=_asked("chat") | {"stream": False})
+        answer = http(trial).post("/v1/chat/completions", json=request_of("chat") | {"stream": False})
         assert "stream" not in upstream.requests[0]
     assert answer.json()["choices"][0]["message"]["content"] == "Said."
     assert trial.calls[0].dropped == ()
@@ -274,6 +280,6 @@ def test_an_agent_that_asks_for_json_gets_json(session: Open, http: Http) -> Non
 def test_the_providers_key_does_not_pass_through(session: Open, http: Http, canary: str) -> None:
     with FakeUpstream(Behaviour(text=f"Your key: {canary} it is.")) as upstream:
         trial = session(upstream.url, stream="through")
-        answer = http(trial).post("/v1/chat/completions", json=_asked("chat")).text
+        answer = http(trial).post("/v1/chat/completions", json=request_of("chat")).text
     assert "[key]" in answer
     assert canary not in answer + trial.calls[0].model_dump_json()

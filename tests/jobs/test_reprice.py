@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from runner.errors import ConfigError
 from runner.gateway.call_prices import price
 from runner.jobs.import_trials import read_mapping
-from runner.records import ModelCall, Retry, Usage
+from runner.records import HelperSpend, ModelCall, Retry, Usage
 from runner.records.base import ErrorInfo
 from runner.report.foreign_trials import import_trials
 from runner.report.repriced_ranks import compare_prices
@@ -220,6 +221,34 @@ def test_the_tries_that_our_side_spoiled_are_priced_too(tmp_path: Path) -> None:
     write_ledger(store.folder(first.key) / "earlier/1", [model_call(usage=CALL)])
     now = reprice(sweep, Terms(pricing=snapshot(2)))[2].trials.set_index("key")["cost_usd"]
     assert now[first.key] == pytest.approx(6 * 0.00345)
+
+
+def test_a_helpers_calls_are_priced_by_its_own_entry(tmp_path: Path) -> None:
+    small = Usage(input_tokens=2000, output_tokens=100)
+    (planned,) = [row("execution_agent", "easy-1", model="glm")]
+    calls = [model_call(0, usage=small, model="openai/y"), model_call(1, usage=CALL, model=ID)]
+    helped = HelperSpend(model="small", usage=small, turns=1)
+    records = {planned.key: record(planned, usage=small + CALL, cost_usd=1.0, helper=helped)}
+    sweep = write_sweep(tmp_path, [planned], records, "mine")
+    folder = Store(tmp_path).folder(planned.key)
+    write_ledger(folder, calls)
+    rates = {ID: RATES, "openai/y": {name: rate / 10 for name, rate in RATES.items()}}
+
+    def cost(prices: dict[str, Any], **terms: Any) -> float:
+        pricing = snapshot(prices=prices)
+        found = reprice(sweep, Terms(pricing=pricing, ids={"glm": ID}, **terms))[2]
+        return float(found.trials.set_index("task").loc["easy-1", "cost_usd"])
+
+    assert cost(rates) == pytest.approx(0.00345 + 0.0005)
+    doubled = rates | {"twice": {name: 2 * rate for name, rate in RATES.items()}}
+    assert cost(doubled, entries={"glm": "twice"}) == pytest.approx(0.0069 + 0.0005), (
+        "the helper keeps its own entry"
+    )
+    assert cost(doubled, entries={"small": "twice"}) == pytest.approx(0.00345 + 0.01)
+    with pytest.raises(ConfigError, match=r"has no price of small"):
+        cost({ID: RATES})
+    (folder / "ledger.jsonl").unlink()
+    assert math.isnan(cost(rates)), "the sum of both models' tokens says nothing about each"
 
 
 def test_models_that_brought_their_prices_keep_them(tmp_path: Path) -> None:

@@ -110,6 +110,85 @@ def test_tool_calls_are_means_of_valid_trials() -> None:
     )
 
 
+def test_shares_are_of_all_calls_of_a_cell_and_edits_are_set_against_executions() -> None:
+    rows = table(
+        worked("edit edit edit execute"),
+        worked("plan", task="easy-2"),
+        worked("", task="easy-3"),
+        worked("edit", cell="b"),
+        worked("", cell="c"),
+    )
+    found = behaviour.shares(rows)
+    assert list(found.index) == ["a", "b"], "a cell without a call has no shares"
+    own = line(found, "a")
+    assert (own["edit"], own["execute"], own["plan"], own["calls"]) == pytest.approx((0.6, 0.2, 0.2, 5))
+    assert own["edit_execute"] == pytest.approx(3)
+    assert math.isnan(line(found, "b")["edit_execute"])
+
+
+def test_shares_and_ratios_of_section_4_3_4_follow_from_table_7_except_that_1_67_is_not_sonnet_4_5s() -> None:
+    """The text gives Claude4.5 1.67 : 1, which Table 7 has for Claude-Sonnet-4; Claude-Sonnet-4.5 has 1.30."""
+    kinds = {
+        "str_replace_editor": "edit",
+        "execute_bash": "execute",
+        "task_tracker": "plan",
+        "Other": "other",
+    }
+    calls = published("nl2repo_tools")
+    calls = calls[calls["tool"].isin(kinds)].assign(
+        kind=calls["tool"].map(kinds), calls=calls["calls"].astype(int)
+    )
+    words = {
+        model: " ".join(f"{kind} " * count for kind, count in zip(own["kind"], own["calls"], strict=True))
+        for model, own in calls.groupby("model")
+    }
+    found = behaviour.shares(pd.DataFrame([worked(text, cell=str(model)) for model, text in words.items()]))
+    ratios = found["edit_execute"].round(2)
+    assert ratios[["GPT-5", "Qwen3-T", "Deepseek-V3.2", "Claude-Sonnet-4", "Claude-Sonnet-4.5"]].tolist() == [
+        *(1.62, 2.29, 1.51, 1.67, 1.30)
+    ]
+    assert found["plan"][["GPT-5", "Deepseek-V3.2", "Claude-Sonnet-4.5"]].round(3).tolist() == [
+        0.145,
+        0.115,
+        0.117,
+    ]
+
+
+def test_calls_stand_against_the_score_over_planned_tasks() -> None:
+    rows = table(
+        worked("edit execute", 1.0), trial("easy-2", None, model="m", tool_kinds=""), worked("", cell="b")
+    )
+    found = line(behaviour.calls_and_score(rows, LATEST), "a")
+    assert found.tolist() == [2, 0.5, 25], "a mean over valid trials; half of the planned tasks passed"
+    assert math.isnan(line(behaviour.calls_and_score(rows, LATEST), "b")["score_per_100_calls"])
+
+
+def test_context_windows_are_those_of_models_that_say_theirs() -> None:
+    rows = table(
+        worked("edit", 1.0, context_window=200_000),
+        trial("easy-2", None, model="m", context_window=200_000),
+        worked("edit", cell="b"),
+        worked("edit", cell="nop", model="none", context_window=5),
+    )
+    found = behaviour.windows(rows, LATEST)
+    assert list(found.index) == ["a"]
+    assert line(found, "a").tolist() == [200_000, 0.5]
+    assert behaviour.windows(rows.drop(columns="context_window"), LATEST).empty
+
+
+def test_endings_of_an_agent_are_over_all_of_its_models() -> None:
+    ends: list[dict[str, Any]] = [
+        {},
+        {"own_finish": False},
+        {"own_finish": False, "status": "timeout"},
+        {"own_finish": False, "status": "agent_error", "cell": "b"},
+    ]
+    rows = table(*(worked("edit", task=f"easy-{at}", agent="x", **one) for at, one in enumerate(ends)))
+    found = line(behaviour.endings_by_agent(rows), "x")
+    assert (found["finished"], found["non_finish"], found["trials"]) == (0.25, 0.75, 4)
+    assert (found["halted"], found["limited"], found["failed"]) == (0.25, 0.25, 0.25)
+
+
 def did(actions: str | None, **other: Any) -> dict[str, Any]:
     return worked("execute", actions=actions, **other)
 

@@ -64,7 +64,7 @@ def record(planned: PlannedRow, *, passed: bool | None = True, **changed: Any) -
     reward = None if passed is None else float(passed)
     cost = 0.0 if free else 0.015 if passed else 0.16
     return trial_record(
-        **planned.model_dump(exclude={"refused"}),
+        **planned.model_dump(exclude={"refused", "context_window"}),
         **{
             "reward": reward,
             "passed": passed,

@@ -62,11 +62,12 @@ class Liar:
         """Return the answer to a request."""
         number = len(self.requests)
         self.requests.append((path, head))
-        api = next(name for name in ("chat", "responses", "messages") if f"/{name}" in path)
+        named = (name for name in ("chat", "responses", "messages") if f"/{name}" in path)
+        api = next(named, "gemini")
         if number < len(self.lies) or self.forever:
             lie = self.lies[min(number, len(self.lies) - 1)]
             return lie if isinstance(lie, Answer) else lie(api)
-        if request.get("stream"):
+        if request.get("stream") or ":stream" in path:
             return stream(*true_events(api, request))
         return response(json.dumps(body(api, TRUTH)).encode())
 

@@ -29,7 +29,7 @@ import pytest
 
 from runner.agents.bounds import Nop, Oracle
 from runner.benchmarks.nl2repo.dataset import SOURCE
-from runner.benchmarks.nl2repo.upstream import Source, fetch_upstream
+from runner.benchmarks.nl2repo.upstream import Source, fetch_upstream, vendored
 from runner.benchmarks.sources import borrowed as borrowed_files
 from runner.benchmarks.sources.references import Reference, fetch, fetch_context, solution
 from runner.protocols import CommandAgent
@@ -668,9 +668,9 @@ REQUIRING = Reference(
 )
 """A tool that no agent carries. It requires a package that some do."""
 HELD = {
-    "kimi_cli": {"databases", "justext", "pyjwt", "python-dotenv", "tenacity"},
-    "mini_swe_agent": {"databases", "pyjwt", "python-dotenv", "six", "tenacity"},
-    "mistral_vibe": {"databases", "humanize", "pyjwt", "python-dotenv", "six"},
+    "kimi_cli": {"databases", "justext", "pyjwt", "python-dotenv", "tenacity", "typing_extensions"},
+    "mini_swe_agent": {"databases", "pyjwt", "python-dotenv", "six", "tenacity", "typing_extensions"},
+    "mistral_vibe": {"databases", "humanize", "pyjwt", "python-dotenv", "six", "typing_extensions"},
     "openhands": {
         "databases",
         "frontmatter",
@@ -679,6 +679,7 @@ HELD = {
         "six",
         "sortedcontainers",
         "tenacity",
+        "typing_extensions",
     },
 }
 """Agent -> shipped suites whose library is in its bundle. Their trials are refused."""
@@ -715,7 +716,9 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], 
 
     with ThreadPoolExecutor(8) as pool:  # most of the time is the index's
         for place, code in zip(UPSTREAM, pool.map(upstream, UPSTREAM), strict=True):
-            answers[place.name] = Answer(source=code)
+            others = folder / f"{place.name}-{borrowed_files.FILE}"
+            borrowed_files.write(vendored(code), others)
+            answers[place.name] = Answer(source=code, borrowed=others)
     cells = [Cell(agent=agent, model=MODEL, dataset=dataset, budget=Budget(), attempts=1) for agent in agents]
     by_name = {trial.task.name: trial for trial in make_plan(cells[:1], sandboxes, lambda _: ()).trials}
     trials = [

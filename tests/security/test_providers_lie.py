@@ -18,7 +18,7 @@ from runner.gateway.fake_upstream import body
 from runner.records import Budget, ExecResult, Status, Usage
 from runner.trials.outcome import ending
 from tests.gateway.conftest import CANARY, Http, Json, Open, canary, http, session  # noqa: F401 - fixtures
-from tests.gateway.test_matrix import APIS
+from tests.gateway.test_stream import APIS, path_of, request_of
 from tests.security.lying import TRUTH, Answer, Lie, lying, response, stream, true_events
 
 NATIVE = [
@@ -26,6 +26,7 @@ NATIVE = [
     ("responses", "openai/x"),
     ("messages", "anthropic/claude-sonnet-4-6"),
     ("chat", "zai/glm-5"),
+    ("gemini", "gemini/gemini-2.5-pro"),
 ]
 BRIDGED = [("messages", "openai/x"), ("chat", "anthropic/claude-sonnet-4-6"), ("responses", "zai/glm-5")]
 MOST = 200_000
@@ -59,7 +60,7 @@ def _with(**fields: object) -> Lie:
     return lambda api: response(json.dumps(body(api, TRUTH) | fields).encode())
 
 
-HOLDERS = ("choices", "output", "content")
+HOLDERS = ("choices", "output", "content", "candidates")
 NO_ANSWERS: dict[str, Lie] = {
     "204": Answer(b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n"),
     "nothing": response(b""),
@@ -82,17 +83,27 @@ NO_ANSWERS: dict[str, Lie] = {
     "packed otherwise": response(zlib.compress(WHOLE), content_encoding="br"),
     "cut while packed": response(gzip.compress(HUGE[:1000])[:-20], content_encoding="gzip"),
     "without what was asked for": _without(*HOLDERS),
-    "text for a list": _with(choices="x", output="x", content="x"),
-    "number for a list": _with(choices=1, output=1, content=1),
-    "list of texts": _with(choices=["x"], output=["x"], content=["x"]),
-    "list of nulls": _with(choices=[None], output=[None], content=[None]),
-    "list of lists": _with(choices=[[]], output=[[]], content=[[]]),
-    "empty parts": _with(choices=[{}], output=[{}], content=[{}]),
-    "types that are none": _with(choices=[{"message": 5}], output=[{"type": []}], content=[{"type": {}}]),
-    "thoughts that are no list": _with(choices=5, content=5, output=[{"type": "reasoning", "summary": "x"}]),
-    "thoughts that are texts": _with(choices=5, content=5, output=[{"type": "reasoning", "summary": ["x"]}]),
-    "an answer that is still to come": _with(choices=[], content=[], stop_reason=None, status="queued"),
-    "no choice": _with(choices=[], output=[], status="in_progress", content=[], stop_reason=None),
+    "text for a list": _with(choices="x", output="x", content="x", candidates="x"),
+    "number for a list": _with(choices=1, output=1, content=1, candidates=1),
+    "list of texts": _with(choices=["x"], output=["x"], content=["x"], candidates=["x"]),
+    "list of nulls": _with(choices=[None], output=[None], content=[None], candidates=[None]),
+    "list of lists": _with(choices=[[]], output=[[]], content=[[]], candidates=[[]]),
+    "empty parts": _with(choices=[{}], output=[{}], content=[{}], candidates=[{}]),
+    "types that are none": _with(
+        choices=[{"message": 5}], output=[{"type": []}], content=[{"type": {}}], candidates=[{"content": 5}]
+    ),
+    "thoughts that are no list": _with(
+        choices=5, content=5, candidates=5, output=[{"type": "reasoning", "summary": "x"}]
+    ),
+    "thoughts that are texts": _with(
+        choices=5, content=5, candidates=5, output=[{"type": "reasoning", "summary": ["x"]}]
+    ),
+    "an answer that is still to come": _with(
+        choices=[], content=[], candidates=[], stop_reason=None, status="queued"
+    ),
+    "no choice": _with(
+        choices=[], output=[], status="in_progress", content=[], candidates=[], stop_reason=None
+    ),
     "error beside the answer": _with(error={"message": "Overloaded"}),
     "error of OpenAI's": response(json.dumps({"error": {"message": "Overloaded", "code": 529}}).encode()),
     "error of Anthropic's": response(json.dumps(OVERLOADED).encode()),
@@ -127,7 +138,7 @@ BROKEN: dict[str, Lie] = {
 
 def _begun(*garbage: bytes) -> Lie:
     """Return a stream whose beginning the agent sees, followed by garbage."""
-    return lambda api: stream(*true_events(api, {})[:3], *garbage)
+    return lambda api: stream(*true_events(api, {})[:2], *garbage)
 
 
 NO_STREAMS: dict[str, Lie] = {
@@ -141,7 +152,8 @@ NO_STREAMS: dict[str, Lie] = {
     "end at once": stream(b"data: [DONE]\n\n"),
     "bottomless event": stream(b"data: " + b'{"a":' * 100_000 + b"\n\n"),
     "events of no shape": stream(
-        b'data: {"choices": 5, "type": "content_block_delta", "index": 7, "delta": [], "response": 5}\n\n'
+        b'data: {"choices": 5, "candidates": 5, "type": "content_block_delta", "index": 7, "delta": [], '
+        b'"response": 5}\n\n'
     ),
     "a tool call of an enormous number": stream(
         b'data: {"choices": [{"index": 0, "delta": {"tool_calls": [{"index": 50000000}]}}], '
@@ -161,7 +173,8 @@ BROKEN_STREAMS: dict[str, Lie] = {
     "error": _begun(error("Overloaded")),
     "broken event": _begun(b'data: {"choices": [\n\n'),
     "event of no shape": _begun(
-        b'data: {"choices": [5], "type": "content_block_delta", "index": 7, "delta": [], "response": 5}\n\n'
+        b'data: {"choices": [5], "candidates": [5], "type": "content_block_delta", "index": 7, "delta": [], '
+        b'"response": 5}\n\n'
     ),
     "too long a line": _begun(b"data: " + b"x" * (2 * MOST)),
 }
@@ -177,8 +190,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _ask(http: Http, trial: Session, name: str, *, streamed: bool = False) -> httpx.Response:
-    api, request = APIS[name]
-    return http(trial).post(api.path, json=request() | {"model": "any", "stream": streamed})
+    return http(trial).post(path_of(name, streamed=streamed), json=request_of(name, streamed=streamed))
 
 
 def _says_truth(answer: httpx.Response) -> bool:
@@ -350,16 +362,18 @@ def test_what_follows_a_packed_answer_is_not_gathered(session: Open, http: Http,
     assert _says_truth(answer)
 
 
-@pytest.mark.parametrize("name", ["chat", "messages"])
+@pytest.mark.parametrize("name", ["chat", "messages", "gemini"])
 def test_many_small_pieces_are_not_copied_again_with_each_of_them(name: str) -> None:
     """Ten megabytes of pieces blocked the loop of all trials for minutes."""
     begun: dict[str, dict[str, object]] = {
         "chat": {"choices": []},
+        "gemini": {"candidates": []},
         "messages": {"type": "message_start", "message": {"content": [{"type": "text", "text": ""}]}},
     }
     delta = {"type": "text_delta", "text": "x" * 100}
     pieces: dict[str, dict[str, object]] = {
         "chat": {"choices": [{"index": 0, "delta": {"content": "x" * 100}}]},
+        "gemini": {"candidates": [{"content": {"parts": [{"text": "x" * 100}]}}]},
         "messages": {"type": "content_block_delta", "index": 0, "delta": delta},
     }
     answer = APIS[name][0].stream({})
@@ -369,6 +383,13 @@ def test_many_small_pieces_are_not_copied_again_with_each_of_them(name: str) -> 
         answer.pass_on(pieces[name])
     assert time.process_time() - began < 5
     assert APIS[name][0].text(answer.answer) == "x" * 4_000_000
+
+
+def test_a_prompt_that_gemini_blocks_has_no_answer_and_begins_no_stream(session: Open, http: Http) -> None:
+    blocked = b'{"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 5}}'
+    lie = stream(b"data: " + blocked + b"\n\n")
+    _, lost = _asked_twice(session, http, lie, "gemini", "gemini/gemini-2.5-pro", streamed=True)
+    assert lost == 0
 
 
 MODELS_ARGUMENTS = {

@@ -68,6 +68,11 @@ class Cluster:
         nodes = [node] if node else self._nodes
         return [pid for one in nodes for pid in _session(one.pid) if "ray::NodeCrew" in _command(pid)]
 
+    def cpu_seconds(self) -> float:
+        """Return the seconds of processors that all processes of the cluster have used so far."""
+        ticks = sum(_ticks(pid) for node in self._nodes for pid in _session(node.pid))
+        return ticks / os.sysconf("SC_CLK_TCK")
+
     def _start(self, *words: str, within: tuple[str, ...] = (), **more: str) -> subprocess.Popen[bytes]:
         usual = {"PYTHONPATH": f"{ROOT}", "RAY_memory_monitor_refresh_ms": "0"}
         environment = os.environ | TOKEN | usual | more
@@ -102,6 +107,13 @@ def _session(leader: int) -> list[int]:
             if int((folder / "stat").read_text().rpartition(")")[2].split()[3]) == leader:
                 found.append(int(folder.name))
     return found
+
+
+def _ticks(pid: int) -> int:
+    with suppress(OSError, ValueError):
+        user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+        return int(user) + int(system)
+    return 0
 
 
 def _command(pid: int) -> str:

@@ -134,6 +134,14 @@ def suite_dataset(root: Path, cache: Path, **changed: Any) -> Nl2RepoBench:
         "sources": root / "no-sources",
         "image": ROOT / "tasks" / "nl2repo" / "image",
         "published": ROOT / "tasks" / "nl2repo" / "Dockerfile.published",
+        "pythons": [
+            {
+                "version": version,
+                "image": ROOT / "tasks" / "nl2repo" / f"image-{version}",
+                "build_args": {"BASE": f"assay-base-{suite}"},
+            }
+            for version, suite in (("3.11", "bookworm"), ("3.9", "bullseye"))
+        ],
         "build_args": {"BASE": "assay-base"},
         "verifier": SuiteVerifier(cache=cache),
     }

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field, model_validator
 
 from runner.benchmarks.cli_tool_bench.case_file import check_prompt, read_cases
-from runner.benchmarks.cli_tool_bench.construction.made import UNREVIEWED, Made, is_reviewed
+from runner.benchmarks.cli_tool_bench.construction.made import Made, is_reviewed
 from runner.benchmarks.cli_tool_bench.construction.recipe import INSTALL, Language
 from runner.benchmarks.cli_tool_bench.indexes import find, note, opened
 from runner.benchmarks.cli_tool_bench.normalizers import MOST, Normalizer
 from runner.benchmarks.cli_tool_bench.verifier import DifferentialTest, DifferentialVerifier
 from runner.benchmarks.sources import borrowed
 from runner.benchmarks.sources.references import Reference, context, fetch, fetch_context, identity, solution
+from runner.benchmarks.sources.reviews import UNREVIEWED
 from runner.benchmarks.sources.task_files import (
     check_links,
     chosen_folders,

@@ -21,6 +21,7 @@ from runner.benchmarks.nl2repo.published_folder import DOCUMENT, Published
 from runner.benchmarks.nl2repo.suite import WORKSPACE, Suite, Truth
 from runner.benchmarks.nl2repo.upstream import Source
 from runner.benchmarks.nl2repo.verifier import SuiteVerifier
+from runner.benchmarks.sources import borrowed
 from runner.benchmarks.sources.references import new_folder
 from runner.benchmarks.sources.task_files import (
     check_links,
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 SOURCE, TRUTH = "source.yaml", "truth.json"
 EASY, MEDIUM = 1500, 4000
 """Largest number of lines of upstream's code in an easy task, and smallest in a hard one (Table 2)."""
+BUILD_SECONDS = 1800.0
+"""Limit on the build of an image. Some have hundreds of megabytes of packages, which the build compiles."""
 LEAST_OF_PUBLISHED = 0.8
 """Smallest share of the published number of tests that upstream must pass here under `count: truth`."""
 INSTRUCTION = """\
@@ -51,9 +54,27 @@ that it gives, and the packaging files, so that `pip install -e .` installs the 
 suite that you do not have: whatever the document says may be tested.{tests}
 Work on your own until the whole project is done; nobody answers questions.
 """
+PAPER_INSTRUCTION = """\
+{document} in {workdir}, the current directory, describes a project. Implement all of it as the document requires, so \
+that it runs directly in this directory and can be used as the document's API Usage Guide says.{tests} Do this step by \
+step.
+"""
+"""What the authors' runner tells OpenHands, in our words: the document is the only requirement, hidden tests are not
+mentioned, and nothing says whether anybody answers questions."""
+PAPER_REVEALED = " The tests that judge it are in the directory already; they must pass as they are."
 REVEALED = (
     " Those tests are in the directory already; they must pass as they are, and are put back before judging."
 )
+
+
+class PythonImage(Record):
+    """Image for tasks that need another version of Python than the usual one."""
+
+    version: str
+    """Version, such as "3.11", that `source.yaml` names as its `python`."""
+    image: Path
+    """Build context, as `Nl2RepoBench.image`."""
+    build_args: dict[str, str] = {}
 
 
 class Nl2RepoBench(Record):
@@ -66,6 +87,8 @@ class Nl2RepoBench(Record):
     """Folder with `TASK/source.yaml` and `TASK/truth.json` for tasks whose own folder lacks them."""
     image: Path
     """Build context of the image in which tasks are done and judged."""
+    pythons: tuple[PythonImage, ...] = ()
+    """Images with other versions of Python."""
     published: Path
     """Dockerfile that builds on the authors' image of a task, to judge in it."""
     checkouts: Path | None = None
@@ -77,6 +100,9 @@ class Nl2RepoBench(Record):
     """Whether the agent gets the tests too (section 4.4.2)."""
     include: tuple[str, ...] = ()
     """Names of the tasks to use; if empty, all."""
+    instruction: Literal["ours", "paper"] = "ours"
+    """Words with which the agent gets its task. ours: warns of hidden tests and says that nobody answers questions,
+    which suppresses early halts that the paper reports (section 4.2). paper: as the authors' agents got it."""
     answers_in_reach: Literal["refuse", "flag"] = "refuse"
     """Treatment of a trial whose library is in the agent's bundle, the runtime or the image
     (`runner.sweeps.answers_in_reach`)."""
@@ -191,6 +217,14 @@ class Nl2RepoBench(Record):
             "job=find_nl2repo_sources find it."
         )
 
+    def image_of(self, python: str) -> PythonImage:
+        """Return the image with a version of Python. Raises `TaskError` if there is none."""
+        usual = PythonImage(version=upstream.PYTHON, image=self.image, build_args=self.build_args)
+        for image in (usual, *self.pythons):
+            if image.version == python:
+                return image
+        raise TaskError(f"There is no image with Python {python}: name one in dataset.pythons.")
+
     def suite(self, folder: Path) -> Suite:
         """Return the suite that judges a task.
 
@@ -236,7 +270,10 @@ class Nl2RepoBench(Record):
 
         The deletion list is not part of it: files that it takes from upstream are put back.
         """
-        images = [tree_digest(self.image), self.published.read_text() if source.image else ""]
+        images = [
+            tree_digest(self.image_of(source.python).image),
+            self.published.read_text() if source.image else "",
+        ]
         ran = suite.model_dump(
             mode="json", exclude={"expected", "count", "published", "deleted"}, exclude_defaults=True
         )
@@ -249,13 +286,16 @@ class Nl2RepoBench(Record):
             task = task.model_copy(update={"digest": tree_digest(folder, published_folder.PARTS)})
             published = published_folder.read(folder)
             source, _ = self.source(folder)
-            strata = {"tier": _tier(source.lines), "category": source.category, "flags": published.flags}
+            flags = (*published.flags, *published_folder.flags_of_making(folder))
+            strata = {"tier": _tier(source.lines), "category": source.category, "flags": flags}
             task = task.model_copy(update=strata)
             published_folder.check_document(folder, source.package, documents)
             suite = self.suite(folder)
             unproven = () if suite.expected else (published_folder.NO_TRUTH,)
             differs = (published_folder.COUNT_DIFFERS,) if suite.published else ()
-            return self.complete(task.model_copy(update={"flags": (*task.flags, *unproven, *differs)}), suite)
+            paper = (published_folder.PAPER_INSTRUCTION,) if self.instruction == "paper" else ()
+            flags = (*task.flags, *unproven, *differs, *paper)
+            return self.complete(task.model_copy(update={"flags": flags}), suite)
         except TaskError as error:
             return task.model_copy(update={"refused": str(error)})
 
@@ -263,13 +303,17 @@ class Nl2RepoBench(Record):
         """Return the task with all other fields. Pure, except for the files that it reads."""
         source, _ = self.source(task.directory)
         cache, files = self.verifier.cache, tree_digest(task.directory, published_folder.PARTS)
-        identity = digest([files, suite.identity, source.shaping, self.reveal_tests, self.verifier.shaping])
+        identity = digest([files, suite.identity, source.shaping, self.reveal_tests, self.verifier.shaping,
+                           *(["paper"] if self.instruction == "paper" else [])])  # fmt: skip
+        words, tests = (
+            (PAPER_INSTRUCTION, PAPER_REVEALED) if self.instruction == "paper" else (INSTRUCTION, REVEALED)
+        )
         oracle = cache / "oracle" / short(digest([source.shaping, suite.deleted]))
         return task.model_copy(
             update={
                 "digest": identity,
-                "instruction": INSTRUCTION.format(
-                    workdir=WORKSPACE, document=DOCUMENT, tests=REVEALED if self.reveal_tests else ""
+                "instruction": words.format(
+                    workdir=WORKSPACE, document=DOCUMENT, tests=tests if self.reveal_tests else ""
                 ),
                 "environment": self._environment(task, source, suite, revealed=self.reveal_tests),
                 "agent_user": "agent",
@@ -283,6 +327,7 @@ class Nl2RepoBench(Record):
                 "answer": Answer(
                     packages={"pypi": (source.package if source.kind == "sdist" else task.name,)},
                     source=None if source.kind == "none" else oracle / "source",
+                    borrowed=oracle / borrowed.FILE,
                     tolerated=self.answers_in_reach == "flag",
                 ),
             }
@@ -292,24 +337,26 @@ class Nl2RepoBench(Record):
         self, task: Task, source: Source, suite: Suite, *, revealed: bool, judging: bool = False
     ) -> Environment:
         published = judging and source.image is not None
-        build_args = {"BASE": source.image or ""} if published else self.build_args
+        image = self.image_of(source.python)
+        build_args = {"BASE": source.image or ""} if published else image.build_args
         document = hashlib.sha256((task.directory / DOCUMENT).read_bytes()).hexdigest()
         tests = [source.shaping, suite.deleted] if revealed else None
         dockerfile = self.published.read_text() if published else ""
         parts = [
-            tree_digest(self.image),
+            tree_digest(image.image),
             dockerfile,
             build_args,
             source.packages,
             source.withheld,
             document,
             tests,
-            *([source.plugins] if source.plugins else []),
+            *(part for part in (source.plugins, source.sdists) if part),
         ]
         return Environment(
             name=task.name,
             context=self.verifier.cache / "nl2repo_images" / short(digest(parts)),
             build_args=build_args,
+            build_timeout_seconds=BUILD_SECONDS,
             network="no-network",
             workdir=WORKSPACE,
             digest=digest(parts),
@@ -333,7 +380,8 @@ class Nl2RepoBench(Record):
             files |= upstream.tests_of(fetched, suite.deleted)
         with new_folder(_there(environment.context), f"the image of {folder.name}", say) as place:
             if place:
-                upstream.write_context(self.image, self.source(folder)[0], files, place)
+                source, _ = self.source(folder)
+                upstream.write_context(self.image_of(source.python).image, source, files, place)
                 if dockerfile:
                     shutil.copyfile(dockerfile, place / "Dockerfile")
 

@@ -19,6 +19,9 @@ ROOT_FOLDER, SHARED_FOLDER = 0o755, 0o1777
 MOST_BYTES = 1 << 30
 """Largest total size of the candidate's files, in bytes. In a tar, hard links to a large file cost nothing, but here
 each becomes a file."""
+MODIFIED = 946684800
+"""Time of every file, in seconds since 1970: the year 2000. Builders of wheels refuse times before 1980, which ZIP cannot
+hold, and equal times keep equal workspaces equal."""
 
 
 def write_copy(
@@ -97,23 +100,27 @@ def _candidate(
     if member.isdir():
         _folder(copy, path, SHARED_FOLDER if shared else 0o755, 0 if shared else user)
     elif member.issym():
-        entry = tarfile.TarInfo(f"workspace/{path}")
+        entry = _entry(path, user)
         entry.type, entry.linkname = tarfile.SYMTYPE, member.linkname
-        entry.uid = entry.gid = user
         copy.addfile(entry)
     else:
         _file(copy, path, content, user, 0o755 if member.mode & 0o100 else 0o644)
 
 
 def _folder(copy: tarfile.TarFile, path: str, mode: int, owner: int = 0) -> None:
-    entry = tarfile.TarInfo(f"workspace/{path}".rstrip("/"))
+    entry = _entry(path, owner)
     entry.type, entry.mode = tarfile.DIRTYPE, mode
-    entry.uid = entry.gid = owner
     copy.addfile(entry)
 
 
 def _file(copy: tarfile.TarFile, path: str, content: bytes, owner: int, mode: int) -> None:
-    entry = tarfile.TarInfo(f"workspace/{path}")
+    entry = _entry(path, owner)
     entry.size, entry.mode = len(content), mode
-    entry.uid = entry.gid = owner
     copy.addfile(entry, io.BytesIO(content))
+
+
+def _entry(path: str, owner: int) -> tarfile.TarInfo:
+    entry = tarfile.TarInfo(f"workspace/{path}".rstrip("/"))
+    entry.uid = entry.gid = owner
+    entry.mtime = MODIFIED
+    return entry

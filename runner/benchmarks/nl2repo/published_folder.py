@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from runner.benchmarks.nl2repo.suite import covered, runs_tests, targets
+from runner.benchmarks.sources.reviews import UNREVIEWED, is_reviewed
 from runner.errors import TaskError
 from runner.records import Record
 
@@ -30,7 +31,16 @@ NO_TRUTH = "no_ground_truth"
 """Flag: it cannot be checked here that upstream's code passes the hidden tests."""
 COUNT_DIFFERS = "count_differs"
 """Flag: upstream passes another number of tests here than is published, and that number is the denominator."""
+IN_BACKGROUND = "background_install"
+"""Flag: a published command starts an installation in the background, and the tests would not wait for its end."""
+PAPER_INSTRUCTION = "paper_instruction"
+"""Flag: the agent gets the paper's instruction, which neither warns of hidden tests nor says that nobody answers."""
 REMARKS = {
+    PAPER_INSTRUCTION: "its agent gets the paper's instruction, which neither warns of hidden tests nor says that "
+    "nobody answers questions (dataset.instruction=paper)",
+    UNREVIEWED: "its document was made here, and two people have not confirmed it; making/written_by.json names its "
+    "author",
+    IN_BACKGROUND: "one of its commands installs in the background, with `&`; here the tests wait for its end",
     COUNT_DIFFERS: "upstream passes another number of tests here than is published; scores are over the tests that it "
     "passes, and the score over the published number stands beside them",
     NOT_DELETED: "its deletion list leaves out tests that its commands collect; upstream's replace them, and no other "
@@ -42,15 +52,23 @@ REMARKS = {
 """Flag -> the defect and its treatment."""
 
 
+MAKING = "making"
+"""Folder of a task that was made here: authors of its document, and the file of its reviews."""
+QUESTIONS = ("faithful", "complete")
+"""Questions to the reviewers of a document (section 3.1.4), as columns of `making/reviews.csv`: does all that it says
+agree with the code, and does it say all that the tests use."""
+
+
 class Published(Record):
     """Content of the three files beside the document."""
 
     count: int
     commands: tuple[str, ...]
+    """Commands as published, except that none installs in the background."""
     deleted: tuple[str, ...]
     """Paths to delete, as published."""
     flags: tuple[str, ...]
-    """Defects that are corrected here: `NOT_DELETED`, `NO_INSTALL`."""
+    """Defects that are corrected here: `NOT_DELETED`, `NO_INSTALL`, `IN_BACKGROUND`."""
 
     @property
     def hidden(self) -> tuple[str, ...]:
@@ -75,7 +93,8 @@ def read(folder: Path) -> Published:
     count = _text(folder / COUNT).strip()
     if not count.isascii() or not count.isdigit() or int(count) < 1:
         raise TaskError(f"{COUNT} holds {count[:40]!r}, which is not a number of tests.")
-    commands, deleted = _strings(folder / COMMANDS), _strings(folder / FILES)
+    given, deleted = _strings(folder / COMMANDS), _strings(folder / FILES)
+    commands = tuple(map(_in_foreground, given))
     if not any(map(runs_tests, commands)):
         raise TaskError(f"{COMMANDS} has no command that runs pytest, so nothing would be tested.")
     for path in deleted:
@@ -85,7 +104,21 @@ def read(folder: Path) -> Published:
     installs = any(re.search(r"\b(install|setup\.py|poetry|uv|make)\b", command) for command in commands)
     flags = [NOT_DELETED] if any(not covered(path, deleted) for path in open_ones) else []
     flags += [] if installs else [NO_INSTALL]
+    flags += [] if commands == given else [IN_BACKGROUND]
     return Published(count=int(count), commands=commands, deleted=deleted, flags=tuple(flags))
+
+
+def flags_of_making(folder: Path) -> tuple[str, ...]:
+    """Return the flag of a document that was made here and that too few people have confirmed. Raises `TaskError`."""
+    making = folder / MAKING
+    return () if not making.is_dir() or is_reviewed(making, QUESTIONS) else (UNREVIEWED,)
+
+
+def _in_foreground(command: str) -> str:
+    """Return a command that installs, with `;` in place of each `&` that sends a part of it into the background."""
+    if runs_tests(command) or not re.search(r"\binstall\b", command) or re.search(r"[\"'`$\\]", command):
+        return command
+    return re.sub(r"(?<=\s)&(?=\s)", ";", command)
 
 
 def documents(folders: list[Path]) -> dict[str, list[str]]:

@@ -144,6 +144,18 @@ def counts(reported: Reported, expected: Collection[str] | None, *, late: bool) 
     }
 
 
+def failure_of(id_: str, reported: Reported, *, late: bool) -> tuple[str, str]:
+    """Return the kind of failure of a test that did not pass, and the exception and message that say so, if any.
+
+    `late`: whether a test command reached its time limit, which explains tests of which nothing was heard.
+    """
+    results = [result for result in reported.results if result.id == id_]
+    worst = min(results, key=lambda result: result.outcome == "passed", default=None)
+    files = {file: message for (_, file), message in reported.uncollected.items()}
+    text = f"{worst.kind}: {worst.message}" if worst else files.get(id_.partition("::")[0], "")
+    return _kind(id_, worst, files, late=late), text.strip(": ")
+
+
 def _kind(id_: str, result: Result | None, uncollected: Mapping[str, str], *, late: bool) -> str:
     if result:
         return failure_kind(result.kind, result.message)

@@ -2,13 +2,14 @@
 
 Only files travel. In the copy, the named files are deleted, and upstream's packaging files and tests are put over it
 (`judged_copy`). Then a shell runs the task's commands; those before the first with pytest are the installation. Tests
-never have a network. A plugin of ours sends results test by test over a pipe to a process of root's, so a suite that is
-cut short keeps its results. Exit codes, output and files do not count.
+never have a network. A plugin of ours sends results test by test over a socket to a process of root's, so a suite that
+is cut short keeps its results. Exit codes, output and files do not count.
 
 What this cannot exclude: the candidate's code runs in pytest's own process. Code that is written to be judged can make
-an object that equals everything, forge the reporter's messages and end the session before the reporter speaks, or
-change the reporter and restore it before it is checked. Files, plugins, start-up hooks of Python, packages named like
-the judge's, output, exit codes and patched reports gain nothing: each is a test in `tests/security/test_suites.py`.
+an object that equals everything, dig the reporter out of the interpreter's memory and speak for it, or change the judge
+and restore it before it is checked. Files, plugins, start-up hooks of Python, packages named like the judge's, output,
+exit codes, messages without the reporter's word and patched reports gain nothing: each is a test in
+`tests/security/test_suites.py` and `test_suite_forgeries.py`.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 
     from runner.protocols import Sandbox, SandboxProvider, Submission
 
-JUDGE_VERSION = "70abfe053606b8f29590c64cf82d5f9ceefdd6085b9f5ed4500488cba63db7ba"
+JUDGE_VERSION = "1e4ce56aa2cfb66bc6f13dc6ff231c9e417d78db4eac2f3b3bc20b24142c9b54"
 """Version of the judge, which is part of every trial key: a new value runs finished trials again.
 `tests/benchmarks/test_judge_versions.py` says when to change it."""
 USER, UID = "agent", 1000

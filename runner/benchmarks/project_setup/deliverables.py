@@ -103,7 +103,7 @@ class Reading(Record):
     tap."""
     outcomes: Outcomes
     tests: dict[str, Ended] = {}
-    """Name of each test -> its outcome; empty for frameworks that do not name them in files, and beyond `MOST_NAMED`
+    """Name of each test -> its outcome; empty if the framework did not name every test, and beyond `MOST_NAMED`
     tests."""
     way: Literal["file", "output"]
     """Source of the numbers. file: files that the framework writes for machines. output: its printed output for

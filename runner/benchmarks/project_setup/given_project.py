@@ -21,6 +21,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 _SUFFIX = re.compile(r"(\.tar(\.\w+)?|\.t[gbx]z2?|\.zip)$")
 ADDRESS = re.compile(r"(?:https?|git|file)://\S+")
 """Address of a git repository."""
+_PASSWORD = re.compile(r"\w+://[^/]*@")
 _UNKNOWN_LICENSE = "NOASSERTION"
 """SPDX term for a license that nobody has looked up."""
 
@@ -35,17 +36,24 @@ def named(given: str) -> str:
     return re.sub(r"[^\w.+-]+", "-", _SUFFIX.sub("", name)).strip(".-") or "project"
 
 
-def checked_out(given: str, commit: str, into: Path) -> str:
+def checked_out(given: str, commit: str, into: Path, *, git: bool = False) -> str:
     """Clone a project that is given by its address into a folder, unless it is there; return the folder.
 
-    Any other project is returned as it is given. Raises `ConfigError`.
+    Any other project is returned as it is given. `git` says whether its `.git` is for the agent too. Raises
+    `ConfigError`.
     """
     if not ADDRESS.fullmatch(given):
-        if commit:
+        if commit or git:
+            name = "job.commit" if commit else "job.keep_git"
             raise ConfigError(
-                "job.commit is for a project that is given by the address of its git repository."
+                f"{name} is for a project that is given by the address of its git repository. A checkout here has one, "
+                "too: project=file:///PATH/TO/IT."
             )
         return given
+    if git and _PASSWORD.match(given):
+        raise ConfigError(
+            "job.keep_git shows the agent the address, and this one has a password or token in it: leave it out."
+        )
     if not (into / ".git").exists() or (_COMMIT.fullmatch(commit) and checkouts.head(into) != commit):
         shutil.rmtree(into, ignore_errors=True)
         into.parent.mkdir(parents=True, exist_ok=True)
@@ -53,8 +61,8 @@ def checked_out(given: str, commit: str, into: Path) -> str:
     return str(into)
 
 
-def described(given: str, max_bytes: float) -> Project:
-    """Return the project with the digest of its present content.
+def described(given: str, max_bytes: float, *, git: bool = False) -> Project:
+    """Return the project with the digest of its present content, and with its `.git` if `git`.
 
     Raises `ConfigError` when it does not exist, is empty, is not an archive or is larger than `max_bytes`.
     """
@@ -65,7 +73,7 @@ def described(given: str, max_bytes: float) -> Project:
     if not place.exists():
         hint = "clone it first" if "://" in given else "name a folder, a tar or zip file, or NAME==VERSION"
         raise ConfigError(f"job.project: {given} does not exist: {hint}.")
-    size = projects.size(place)
+    size = projects.size(place, git=git)
     if not size:
         raise ConfigError(f"job.project: {place} is empty.")
     if size > max_bytes:
@@ -73,7 +81,8 @@ def described(given: str, max_bytes: float) -> Project:
         raise ConfigError(
             f"job.project: {place} holds {excess}. Leave out build results, or raise job.max_mb."
         )
-    return _project("folder" if place.is_dir() else "archive", str(place), projects.digest_of(place))
+    source, found = "folder" if place.is_dir() else "archive", projects.digest_of(place, git=git)
+    return _project(source, str(place), found).model_copy(update={"git": git})
 
 
 def write_task(project: Project, folder: Path) -> None:

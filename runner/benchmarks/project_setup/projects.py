@@ -20,7 +20,7 @@ from pydantic import Field, model_validator
 from runner.archives import unpack, unpacked_size
 from runner.benchmarks.project_setup.deliverables import DOCKERFILE, PROJECT
 from runner.benchmarks.sources import packages
-from runner.benchmarks.sources.checkouts import project_paths
+from runner.benchmarks.sources.checkouts import head, project_paths, tags
 from runner.benchmarks.sources.clients import check_digest, debian_source, file_digest, npm_package
 from runner.benchmarks.sources.references import fetch_context, new_folder
 from runner.benchmarks.sources.sdists import sdist_source
@@ -56,12 +56,16 @@ class Project(Record):
     """Time limit for the build of the image."""
     test_seconds: float = Field(default=1800.0, gt=0)
     """Time limit for one run of the script."""
+    git: bool = False
+    """Whether the project keeps its `.git`: all of the folder is the project, which must be a clone of its own."""
 
     @model_validator(mode="after")
     def _names_are_safe(self) -> Self:
         package, version = packages.CHECKS.get(self.source, (packages.any_text, packages.any_text))
         package(self.package)
         version(self.version)
+        if self.git and self.source != "folder":
+            raise ValueError("git: true is for a folder, which is a clone of the project's repository")
         return self
 
     @property
@@ -97,17 +101,21 @@ def fetch(
             elif project.source == "debian":
                 debian_source(package, project.digest, into, say)
             else:
-                check_digest(digest_of(here / package), project.digest, package)
-                _from_task(here / package, into)
+                check_digest(digest_of(here / package, git=project.git), project.digest, package)
+                _from_task(here / package, into, git=project.git)
             shutil.copyfile(recipe / DOCKERFILE, place / DOCKERFILE)
     return target
 
 
-def digest_of(place: Path) -> str:
-    """Return the digest of a folder or file as in `task.yaml`. Raises `TaskError` when it cannot be read."""
+def digest_of(place: Path, *, git: bool = False) -> str:
+    """Return the digest of a folder or file as in `task.yaml`; with `git`, that of its commit and tags as well.
+
+    Raises `TaskError` when it cannot be read.
+    """
     try:
         if place.is_dir():
-            return tree_digest(place, project_paths(place))
+            tree = tree_digest(place, project_paths(place))
+            return digest([tree, head(place), *tags(place)]) if git else tree
         if place.exists() and not place.is_file():
             raise TaskError(f"{place} is neither a file nor a folder.")
         return file_digest(place)
@@ -115,10 +123,10 @@ def digest_of(place: Path) -> str:
         raise TaskError(f"{error.filename or place} cannot be read ({error.strerror}).") from error
 
 
-def size(place: Path) -> int:
+def size(place: Path, *, git: bool = False) -> int:
     """Return the bytes in a folder or an unpacked archive. Raises `TaskError` when a file is not an archive."""
     if place.is_dir():
-        files = (path for part in project_paths(place) for path in _files(place / part))
+        files = (path for part in _paths(place, git=git) for path in _files(place / part))
         return sum(path.lstat().st_size for path in files)
     try:
         return unpacked_size(place)
@@ -126,9 +134,14 @@ def size(place: Path) -> int:
         raise TaskError(str(error)) from error
 
 
-def _from_task(place: Path, into: Path) -> None:
+def _paths(place: Path, *, git: bool) -> Sequence[str]:
+    """Return the paths in a folder that belong to the project: with `git`, everything."""
+    return (".",) if git else project_paths(place)
+
+
+def _from_task(place: Path, into: Path, *, git: bool) -> None:
     if place.is_dir():
-        for path in (path for part in project_paths(place) for path in _files(place / part)):
+        for path in (path for part in _paths(place, git=git) for path in _files(place / part)):
             target = into / path.relative_to(place)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(path, target, follow_symlinks=False)

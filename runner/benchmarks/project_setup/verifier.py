@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from runner.benchmarks.project_setup.rerun import Deliverables
     from runner.protocols import Submission
 
-JUDGE_VERSION = "6270ff026c9e01f6b59b6a4c69582902e74b66046b9a2092dc143013188de83f"
+JUDGE_VERSION = "c7b08bcbe4857afeda51e287ea3bf8b33c85b6c3b1b6549cf0c7220368ee43d4"
 """Version of the judge, which is part of every trial key: a new value runs finished trials again.
 `tests/benchmarks/test_judge_versions.py` says when to change it."""
 MEASURED = "rerun.json"

@@ -282,7 +282,7 @@ def _written(files: Mapping[str, bytes]) -> Iterator[Reading]:
         framework = next((name for pattern, name in _RESULTS.items() if pattern.fullmatch(path)), None)
         if framework and (outcomes := read_file(framework, content)):
             sums[framework] = sums.get(framework, Outcomes()) + outcomes
-            named.setdefault(framework, {}).update(read_tests(framework, content))
+            named.setdefault(framework, {}).update(read_tests(framework, content, path))
     for framework, outcomes in sums.items():
         tests = named[framework] if outcomes.total <= MOST_NAMED else {}
         yield Reading(framework=framework, outcomes=outcomes, way="file", tests=tests)

@@ -38,8 +38,9 @@ _GITLINK = "160000"
 _OFF = (
     *("-c", "core.fsmonitor=false", "-c", "core.untrackedCache=false"),
     *("-c", f"core.hooksPath={os.devnull}", "-c", f"core.attributesFile={os.devnull}"),
+    *("-c", "core.logAllRefUpdates=false"),
 )
-"""Options that switch off what the user's own configuration may switch on."""
+"""Options that switch off what the user's own configuration may switch on, and logs, which name who cloned."""
 
 
 class Listing(NamedTuple):
@@ -110,6 +111,16 @@ def head(clone: Path) -> str:
     if not _ID.fullmatch(commit):
         raise TaskError(f"{clone}: its HEAD is not a commit.")
     return commit
+
+
+def tags(clone: Path) -> Sequence[str]:
+    """Return the tags of a fresh clone, each with its object, as git packs them. Raises `TaskError`."""
+    packed = clone / ".git" / "packed-refs"
+    try:
+        lines = _text(packed).splitlines() if packed.is_file() else []
+    except (OSError, UnicodeError, _NoRepositoryError) as error:
+        raise TaskError(f"{clone}: its tags cannot be read: {_reason(error)}") from error
+    return sorted(line for line in lines if " refs/tags/" in line)
 
 
 def archive(clone: Path, commit: str, into: Path) -> None:

@@ -58,17 +58,20 @@ def debian_packages(pinned: Iterable[packages.Deb], into: Path, say: Callable[[s
     return debian_pool.fetch_all(pinned, into, say)
 
 
-def install_wheels(pins: Iterable[str], into: Path) -> None:
-    """Install the packages that these lines of a lock pin, and no others, as plain folders. Nothing is built."""
+def install_wheels(pins: Iterable[str], into: Path, python: str = "3.13") -> None:
+    """Install the packages that these lines of a lock pin, and no others, as plain folders. Nothing is built.
+
+    `python` is the version of Python that is to import them.
+    """
     from uv import find_uv_bin  # noqa: PLC0415 - needed only to fetch
 
     options = ("--quiet", "--no-config", "--no-deps", "--only-binary", ":all:", "--require-hashes")
-    python = ("--python-version", "3.13", "--link-mode", "copy")
+    target = ("--python-version", python, "--link-mode", "copy", "--target", str(into))
     with tempfile.NamedTemporaryFile("w", suffix=".lock") as lock:
         # Lines are rebuilt, since options in a line of a lock would override those of the command.
         lock.write("\n".join(map(packages.pin, pins)))
         lock.flush()
-        command = [find_uv_bin(), "pip", "install", *options, *python, "--target", str(into), "-r", lock.name]
+        command = [find_uv_bin(), "pip", "install", *options, *target, "-r", lock.name]
         run_client(command)
 
 

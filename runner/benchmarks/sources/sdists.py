@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import ssl
 import tempfile
 import tomllib
@@ -16,6 +17,9 @@ from runner.benchmarks.sources import packages
 from runner.benchmarks.sources.clients import FETCH_SECONDS, check_digest, file_digest, run_client
 from runner.errors import ConfigError, FetchError
 
+PYTHONS = ("3.10", "3.13")
+"""Oldest and newest version of Python for which an sdist is looked up."""
+
 
 def sdist_digest(package: str, version: str) -> str:
     """Return the digest that the package index gives for an sdist. Raises `ConfigError` when it has none."""
@@ -27,6 +31,39 @@ def sdist_source(package: str, version: str, wanted: str, into: Path) -> None:
     """Fetch the sdist with this digest, `sha256:..`, and unpack it. It is not built, and none of its code runs."""
     with tempfile.TemporaryDirectory() as folder:
         unpack_distribution(_sdist(package, version, Path(folder)), package, into, wanted)
+
+
+def install_modules(pinned: str, into: Path) -> None:
+    """Install the modules of an sdist, as its metadata names them, as plain folders. Nothing is built, and none runs.
+
+    `pinned` is a line `name==version --hash=sha256:..`. Raises `FetchError` if its modules are not plain Python.
+    """
+    text, _, wanted = packages.pin(pinned).partition(" --hash=")
+    name, _, version = text.partition("==")
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder, "source")
+        sdist_source(name, version, wanted, root)
+        tops = sorted(
+            {top for file in root.rglob("*.egg-info/top_level.txt") for top in file.read_text().split()}
+        )
+        found = [path for path in (_module(root, top) for top in tops) if path]
+        if not found or not (root / "PKG-INFO").is_file():
+            raise FetchError(f"{name} {version}: its sdist does not say which modules it has.")
+        about = into / f"{name.replace('-', '_')}-{version}.dist-info"
+        about.mkdir(parents=True)
+        shutil.copyfile(root / "PKG-INFO", about / "METADATA")
+        for path in found:
+            if path.is_dir():
+                shutil.copytree(path, into / path.name)
+            else:
+                shutil.copyfile(path, into / path.name)
+
+
+def _module(root: Path, top: str) -> Path | None:
+    """Return the package or module with a top-level name in an unpacked sdist."""
+    packages.python_module(top)
+    places = [base / name for base in (root, root / "src") for name in (top, f"{top}.py")]
+    return next((place for place in places if place.exists()), None)
 
 
 def unpack_distribution(
@@ -47,10 +84,24 @@ def unpack_distribution(
 
 def _sdist(package: str, version: str, place: Path) -> dict[str, Any]:
     """Return the address (`url`) and digest (`hash`) of an sdist, which uv gets from the index."""
-    sdist: dict[str, Any] | None = distributions(package, version, place).get("sdist")
+    sdist: dict[str, Any] | None = sdist_release(package, version, place).get("sdist")
     if not sdist:
         raise ConfigError(f"upstream {package} {version}: the package index has no sdist of it.")
     return sdist
+
+
+def sdist_release(package: str, version: str, place: Path) -> dict[str, Any]:
+    """Return the files of a version on the index, whether it supports old Pythons or only new ones.
+
+    A version for `>=3.11` has no files for 3.10, and one for `<3.13` none for 3.13.
+    """
+    oldest, newest = PYTHONS
+    try:
+        return distributions(package, version, place, oldest)
+    except FetchError as error:
+        if "requires-python" not in str(error):
+            raise
+    return distributions(package, version, place, newest)
 
 
 def distributions(package: str, version: str, place: Path, python: str = "3.10") -> dict[str, Any]:

@@ -27,6 +27,7 @@ from runner.executors.crew import install, reap
 from runner.executors.ray.far_desk import FarAccount, FarDisplay, FarStore
 from runner.executors.ray.line import Line
 from runner.executors.ray.messages import Address, Answer, Ended, Kit, Message, Secrets
+from runner.executors.ray.parcels import Parcel
 from runner.files import NO_ROOM, no_room
 from runner.sweeps.answers_in_reach import Reach
 from runner.sweeps.cells import Cell, Sweep
@@ -45,7 +46,7 @@ WAITING_SECONDS = 2.0
 ROOM_BYTES = 256 * 2**20
 """Least free room for temporary files, among them the folders of trials until their records are sent."""
 INLINE_BYTES = 64 * 2**10
-"""Size from which a trial's folder travels through Ray's object store."""
+"""Size from which a trial's files travel through Ray's object store."""
 
 
 class NodeCrew:
@@ -57,6 +58,7 @@ class NodeCrew:
         self._kit: Kit
         self._cancel = Event()
         self._pool: ThreadPoolExecutor
+        self._clearing = ThreadPoolExecutor(1, thread_name_prefix="clearing")
         self._work: Callable[[PlannedTrial], Any]
         self._sweep: Sweep
         self._trials: Trials
@@ -100,7 +102,9 @@ class NodeCrew:
             return Ended(unstarted=True)
         finally:
             giving_back.cancel()
-        return ended._replace(parcel=self._store.parcel(address.key), after=self._line.last)
+        if (parcel := self._store.parcel(address.key)) is not None:
+            self._clearing.submit(self._store.remove, address.key)  # the disk may be slow, and others wait
+        return ended._replace(parcel=parcel, after=self._line.last)
 
     async def messages(self) -> list[Message]:
         """Return the next messages to the desk."""
@@ -162,11 +166,12 @@ class NodeCrew:
         settings, line = self._sweep.settings, self._line
         show = FarDisplay(line)
         scratch = self._stack.enter_context(scratch_folder())
+        self._stack.enter_context(self._clearing)  # its exit waits, before the folder of all trials goes
         account = FarAccount(line, settings.gateway)
         gateway = self._stack.enter_context(Gateway(scratch, account=account))
         planned = [self._trials.planned(cell, task, 1) for cell, task in kit.trials]
         self._bundles = install(settings, planned, show.note)
-        self._store = store = FarStore(line, scratch, _parcel)
+        self._store = store = FarStore(line, scratch, _shipped)
         context = TrialContext(settings.sandbox, gateway, store, kit.sweep, self._bundles, show)
         self._work = partial(
             run_to_the_end,
@@ -265,10 +270,10 @@ def _check_room(folder: Path) -> None:
         )
 
 
-def _parcel(packed: bytes) -> Any:
-    """Return the bytes as they travel to the desk: large ones as a reference into Ray's object store."""
-    if len(packed) < INLINE_BYTES:
-        return packed
+def _shipped(parcel: Parcel) -> Any:
+    """Return files as they travel to the desk: large ones as a reference into Ray's object store."""
+    if sum(map(len, parcel.values())) < INLINE_BYTES:
+        return parcel
     import ray  # noqa: PLC0415 - an extra, which only this executor needs
 
-    return [ray.put(packed)]
+    return [ray.put(parcel)]

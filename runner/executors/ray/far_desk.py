@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import shutil
-import tarfile
-import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager
@@ -14,12 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from runner.archives import unpack
 from runner.errors import GatewayError, OutputsError
+from runner.executors.ray.parcels import Parcel, pack
 from runner.gateway.account import Entry
 from runner.gateway.call_limits import Gates
 from runner.records import Status
-from runner.records.trial_files import SENT
 from runner.sweeps.cache import POLL_SECONDS
 
 if TYPE_CHECKING:
@@ -75,9 +71,11 @@ class FarAccount:
 class FarStore:
     """The part of `Store` that trials use. A trial's folder is on this node until its record is written."""
 
-    def __init__(self, line: Line, folder: Path, parcel: Callable[[bytes], Any]) -> None:
-        """`parcel` turns bytes into the form in which they travel to the desk."""
-        self._line, self._folder, self._parcel = line, folder, parcel
+    def __init__(
+        self, line: Line, folder: Path, shipped: Callable[[Parcel], Any] = lambda parcel: parcel
+    ) -> None:
+        """`shipped` turns a trial's files into the form in which they travel to the desk."""
+        self._line, self._folder, self._shipped = line, folder, shipped
         self._begun: dict[str, tuple[Retry, ...]] = {}
         self._packed: dict[str, Any] = {}
 
@@ -104,8 +102,12 @@ class FarStore:
         self._begun[key] = retries
 
     def parcel(self, key: str) -> Any:
-        """Return the trial's folder as it is to travel with the result; None if its record was sent by `write`."""
+        """Return the trial's files as they are to travel with the result; None if its record was sent by `write`."""
         return self._packed.pop(key, None)
+
+    def remove(self, key: str) -> None:
+        """Remove the trial's folder from this node."""
+        shutil.rmtree(self.folder(key), ignore_errors=True)
 
     def begin(self, key: str) -> tuple[Path, tuple[Retry, ...]]:
         """See `Store.begin`."""
@@ -113,24 +115,28 @@ class FarStore:
         if retries is None:
             retries = self._asked("begin", key)
         folder = self.folder(key)
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            shutil.rmtree(folder)
+            folder.mkdir()
         return folder, retries
 
     def write(self, record: TrialRecord) -> None:
-        """Send the record with its trial's folder. Raises `OutputsError` if the desk cannot write it.
+        """Send the record with its trial's files. Raises `OutputsError` if the desk cannot write it.
 
-        A record that ends its trial is not sent here: its folder is kept for the result of the trial (`parcel`).
+        A record that ends its trial is not sent here: the files are kept for the result of the trial (`parcel`), and
+        whoever takes them removes the folder.
         """
-        folder = self.folder(record.key)
         try:
-            packed = self._parcel(_packed(folder))
+            parcel = self._shipped(pack(self.folder(record.key)))
             if record.status is not Status.INFRA_INVALID:  # no try follows
-                self._packed[record.key] = packed
-            elif not self._asked("write", record, packed):
+                self._packed[record.key] = parcel
+            elif not self._asked("write", record, parcel):
                 raise OutputsError(f"The desk did not take the record of {record.key}.")
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            if record.key not in self._packed:
+                self.remove(record.key)
 
     def _awaited(self, asked: Future[Any], check: Callable[[], None]) -> Any:
         """Return the desk's answer. `check` is called again and again meanwhile, and may raise."""
@@ -186,29 +192,3 @@ class FarDisplay:
     def note(self, text: str) -> None:
         """See `desk.Display`."""
         self._line.tell("note", text)
-
-
-def _packed(folder: Path) -> bytes:
-    """Return the content of a folder as a tar file; nothing for an empty one."""
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as tar:
-        for path in sorted(folder.iterdir()):
-            tar.add(path, path.name)
-    return packed.getvalue() if any(folder.iterdir()) else b""
-
-
-def take_in(packed: bytes, folder: Path) -> None:
-    """Put the content of a packed folder in the place of what the desk noted there, each file at once.
-
-    Raises `OSError`, and `ConfigError` for what no crew packs.
-    """
-    if not packed:
-        return
-    with tempfile.TemporaryDirectory(prefix=".arriving-", dir=folder) as name:
-        archive, arriving = Path(name) / "packed.tar", Path(name) / "files"
-        archive.write_bytes(packed)
-        unpack(archive, arriving)
-        for path in arriving.iterdir():
-            path.rename(folder / path.name)
-    for noted in folder.glob(f"*{SENT}"):
-        noted.unlink()

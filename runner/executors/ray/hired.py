@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Awaitable, Sequence
 from concurrent.futures import Future
@@ -32,6 +33,8 @@ BESIDE_TRIALS = 16
 """Number of calls to a crew that may be under way beside its trials."""
 BRIEF_SECONDS = 1.0
 """Duration of a trial below which the next ones are handed ahead."""
+AHEAD_SECONDS, MOST_AHEAD = 0.2, 4
+"""Time for which trials that were handed ahead are to keep a place busy, and their largest number for each place."""
 CLOCK_SECONDS = 60.0
 """Largest difference between the clocks of a node and of this machine: records have times of both."""
 CANNOT_START = "error raised in its creation task"
@@ -46,8 +49,8 @@ class HiredCrew:
     def __init__(self, node: str, host: str, width: int, desk: Desk, kind: type[NodeCrew] = NodeCrew) -> None:
         """`node` is Ray's identifier of the node, `host` its name for people, and `kind` the class of the actor."""
         self.node, self.host, self._places = node, host, width
-        self._is_brief = False
-        """Whether the crew's last trial was so short that the way to the desk and back counts."""
+        self._ahead = 0
+        """Number of trials to hand ahead for each place, because the way to the desk and back counts beside them."""
         self.unfit = ""
         """Reason why no crew can start on the node; empty if none is known."""
         self.is_sound = False
@@ -69,7 +72,7 @@ class HiredCrew:
                 resources={RESOURCE: width},
                 max_restarts=0,
                 max_task_retries=0,  # a call that Ray repeats would be paid for twice
-                max_concurrency=2 * width + BESIDE_TRIALS,
+                max_concurrency=(1 + MOST_AHEAD) * width + BESIDE_TRIALS,
                 scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False),
             )
             .remote()
@@ -78,7 +81,7 @@ class HiredCrew:
     @property
     def width(self) -> int:
         """See `crew.Crew`. Short trials are handed ahead, unless a budget is to be looked at just before they start."""
-        return self._places * (2 if self._is_brief and not self._desk.has_caps else 1)
+        return self._places * (1 if self._desk.has_caps else 1 + self._ahead)
 
     def start(self, trial: PlannedTrial) -> Future[TrialRecord]:
         """See `crew.Crew`. Called by the thread that runs the sweep."""
@@ -172,11 +175,11 @@ class HiredCrew:
                 return  # `give_up` ends the trial
             ended: Ended = await _awaited(self._actor.run.remote(address_of(trial), retries))
             if ended.record is None:
-                self._is_brief = False
+                self._ahead = 0
                 self._end(future, _why(ended))
             elif ended.parcel is None or await self._window.keep(ended.record, ended.parcel, ended.after):
                 self.has_delivered = True
-                self._is_brief = ended.record.status.finished and ended.record.wall_seconds < BRIEF_SECONDS
+                self._ahead = _ahead(ended.record)
                 self._end(future, ended.record)
         except (RayTaskError, OutputsError, CrewLost) as error:  # the first is a bug, which ends the sweep
             self._end(future, error)
@@ -206,6 +209,13 @@ class HiredCrew:
             raise
         except RayError:
             return otherwise
+
+
+def _ahead(record: TrialRecord) -> int:
+    """Return how many trials to hand ahead for each place of a crew whose last trial has this record."""
+    if not record.status.finished or record.wall_seconds >= BRIEF_SECONDS:
+        return 0
+    return min(MOST_AHEAD, math.ceil(AHEAD_SECONDS / max(record.wall_seconds, 0.001)))
 
 
 def _why(ended: Ended) -> Exception:

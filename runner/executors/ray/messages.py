@@ -43,7 +43,7 @@ class Ended(NamedTuple):
 
     record: TrialRecord | None = None
     parcel: Any = None
-    """The trial's packed folder, or a list with the reference to it; None if the desk has written the record."""
+    """The trial's files (`Parcel`), or a list with the reference to them; None if the desk has written the record."""
     after: int = -1
     """Number of the crew's last message before the end, which the desk takes before the record."""
     refused: str = ""

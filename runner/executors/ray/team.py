@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Coroutine, Iterable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import Future
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Self
 
@@ -21,7 +21,6 @@ from runner.executors.ray.messages import Address, Kit, Secrets, address_of
 
 if TYPE_CHECKING:
     from runner.executors.desk import Desk
-    from runner.records import TrialRecord
 
 LOOK_SECONDS = 0.5
 """Interval between two looks for new nodes."""
@@ -35,6 +34,8 @@ STOP_SECONDS = 30.0
 
 class RayTeam:
     """See `crew.Team`. A context manager: its own thread and event loop serve the crews."""
+
+    look_seconds = 0.1
 
     def __init__(self, desk: Desk, kit: Kit, secrets: Secrets, most: int | None) -> None:
         """`most` is the largest number of crews; None for one on each node that offers `RESOURCE`."""
@@ -85,14 +86,6 @@ class RayTeam:
             self._keep(self._found)
         ready = [crew for crew in tuple(self._crews.values()) if crew.ready]
         return ready or self._none()
-
-    def wait(self, running: Iterable[Future[TrialRecord]]) -> Iterable[Future[TrialRecord]]:
-        """See `crew.Team`."""
-        if ended := wait(running, LOOK_SECONDS, FIRST_COMPLETED).done:
-            return ended
-        if not running:
-            time.sleep(LOOK_SECONDS / 5)
-        return ()
 
     def dismiss(self, crew: Crew, why: EngineError | CrewRefused | CrewLost) -> None:
         """See `crew.Team`. A crew that was lost is out already."""

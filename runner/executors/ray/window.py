@@ -12,8 +12,8 @@ from ray.exceptions import RayError
 
 from runner.errors import ConfigError, OutputsError
 from runner.executors.crew import CrewLost
-from runner.executors.ray.far_desk import take_in
 from runner.executors.ray.messages import Answer, Message
+from runner.executors.ray.parcels import Parcel, put_in
 from runner.files import no_room
 from runner.records.trial_files import SENT
 from runner.sweeps.cache import CachedFile
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 FETCH_SECONDS = 120.0
-"""Longest time for a trial's folder to arrive from its node."""
+"""Longest time for a trial's files to arrive from its node."""
 
 
 class Window:
@@ -194,15 +194,15 @@ class Window:
         if folder is None:
             return False
         try:
-            packed = parcel if isinstance(parcel, bytes) else await asyncio.wait_for(parcel[0], FETCH_SECONDS)
+            files = parcel if isinstance(parcel, dict) else await asyncio.wait_for(parcel[0], FETCH_SECONDS)
         except (TimeoutError, RayError) as error:
             raise CrewLost(f"A trial's folder did not arrive: {error}") from error
-        await asyncio.to_thread(self._keep, record, packed, folder)
+        await asyncio.to_thread(self._keep, record, files, folder)
         self.written[record.key] = record
         return True
 
-    def _keep(self, record: TrialRecord, packed: bytes, folder: Path) -> None:
-        take_in(packed, folder)
+    def _keep(self, record: TrialRecord, files: Parcel, folder: Path) -> None:
+        put_in(files, folder)
         self._desk.store.write(record)
 
     # --- news ---

@@ -1,7 +1,8 @@
 """The base image of our own tasks and of the bundle builds: minimal Debian trixie with Python 3.13 and git.
 
-The minimal Debian is pulled if a registry answers, and bootstrapped from Debian packages otherwise. One script
-completes it in both cases.
+Tasks that need an earlier Python build on an image of an earlier suite of Debian, made in the same way. The minimal
+Debian is pulled if a registry answers, and bootstrapped from Debian packages otherwise. One script completes it in both
+cases.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 
 SUITE = "trixie"
+EARLIER = ("bookworm", "bullseye")
+"""Suites with earlier versions of Python: 3.11 and 3.9."""
 PULLED = f"debian:{SUITE}-slim"
 PACKAGES = ("ca-certificates", "git", "python3")
 """Packages added to Debian's essential ones."""
@@ -66,29 +69,29 @@ _PASSED = (
 
 
 @cache
-def tag() -> str:
+def tag(suite: str = SUITE) -> str:
     """Return `assay-base:<12 hex>`, a digest of the recipe. Does not ask the engine."""
-    recipe = "\n".join((SUITE, PULLED, *PACKAGES, SCRIPT.read_text()))
+    recipe = "\n".join((suite, _pulled(suite), *PACKAGES, SCRIPT.read_text()))
     return f"assay-base:{hashlib.sha256(recipe.encode()).hexdigest()[:12]}"
 
 
-def ensure(client: DockerClient, say: Say) -> Image:
-    """Return the base image, building it first if this machine lacks it.
+def ensure(client: DockerClient, say: Say, suite: str = SUITE) -> Image:
+    """Return the base image of a suite, building it first if this machine lacks it.
 
     Raises `ImageError` with the end of the build's output.
     """
     started = time.monotonic()
-    with engine.exclusive("base"):
-        image = _local(client)
+    with engine.exclusive("base" if suite == SUITE else f"base-{suite}"):
+        image = _local(client, suite)
         if image is not None:
-            return Image(id=str(image.id), reference=tag())
+            return Image(id=str(image.id), reference=tag(suite))
         origin = "pulled"
-        minimal = _pull(client, say)
+        minimal = _pull(client, say, suite)
         if minimal is None:
             origin = "debootstrap"
-            minimal = _bootstrap(client, say)
-        image = _finish(client, minimal, origin, say)
-    return Image(id=str(image.id), reference=tag(), origin="built", seconds=time.monotonic() - started)
+            minimal = _bootstrap(client, say, suite)
+        image = _finish(client, minimal, (origin, suite), say)
+    return Image(id=str(image.id), reference=tag(suite), origin="built", seconds=time.monotonic() - started)
 
 
 def build_environment() -> tuple[dict[str, str], Path | None]:
@@ -151,23 +154,29 @@ def run_script(
         container.remove(force=True)
 
 
-def _local(client: DockerClient) -> DockerImage | None:
+def _pulled(suite: str) -> str:
+    """Return the reference under which a registry has the minimal Debian of a suite."""
+    return PULLED.replace(SUITE, suite)
+
+
+def _local(client: DockerClient, suite: str) -> DockerImage | None:
     try:
-        return client.images.get(tag())
+        return client.images.get(tag(suite))
     except ImageNotFound:
         return None
 
 
-def _pull(client: DockerClient, say: Say) -> str | None:
+def _pull(client: DockerClient, say: Say, suite: str = SUITE) -> str | None:
     """Pull the minimal Debian and return its reference; None if no registry delivers it in time.
 
     The engine has no time limit for pulls, so a pull that takes too long is left to end by itself.
     """
     failure: list[DockerException] = []
+    wanted = _pulled(suite)
 
     def pull() -> None:
         try:
-            client.images.pull(PULLED)
+            client.images.pull(wanted)
         except DockerException as error:
             failure.append(error)
 
@@ -175,30 +184,32 @@ def _pull(client: DockerClient, say: Say) -> str | None:
     puller.start()
     puller.join(PULL_SECONDS)
     if not puller.is_alive() and not failure:
-        return PULLED
-    say(f"{PULLED} cannot be pulled: {failure[0] if failure else f'not within {PULL_SECONDS:g} s'}")
+        return wanted
+    say(f"{wanted} cannot be pulled: {failure[0] if failure else f'not within {PULL_SECONDS:g} s'}")
     return None
 
 
-def bootstrap_command(root: Path, *mirror: str) -> tuple[str, ...]:
+def bootstrap_command(root: Path, *mirror: str, suite: str = SUITE) -> tuple[str, ...]:
     """Return the command that bootstraps a minimal Debian. It fails unless Debian signed the archive.
 
     By default debootstrap only warns when this machine lacks the keyring, and installs unverified packages.
     """
     checked = ("--force-check-gpg", f"--keyring={KEYRING}")
-    return ("debootstrap", "--variant=minbase", *checked, SUITE, str(root), *mirror)
+    return ("debootstrap", "--variant=minbase", *checked, suite, str(root), *mirror)
 
 
-def _bootstrap(client: DockerClient, say: Say) -> str:
+def _bootstrap(client: DockerClient, say: Say, suite: str) -> str:
     """Make the minimal Debian from Debian packages and return the id of the imported image."""
     if os.geteuid() != 0:
-        raise ImageError(f"{PULLED} cannot be pulled, and building it from Debian packages needs root")
+        raise ImageError(
+            f"{_pulled(suite)} cannot be pulled, and building it from Debian packages needs root"
+        )
     if shutil.which("debootstrap") is None or not KEYRING.is_file():
         engine.install(("debootstrap", "debian-archive-keyring"), say)
-    say(f"Bootstrapping Debian {SUITE} from its packages")
+    say(f"Bootstrapping Debian {suite} from its packages")
     with tempfile.TemporaryDirectory(prefix="assay-base-") as folder:
         root, tar = Path(folder, "root"), Path(folder, "root.tar")
-        _run(bootstrap_command(root))
+        _run(bootstrap_command(root, suite=suite))
         # debootstrap copies this machine's host name and resolver into the new system.
         hidden = [
             f"--exclude=./{path}" for path in ("etc/hostname", "etc/resolv.conf", "var/cache/apt/archives/*")
@@ -217,10 +228,14 @@ def _run(command: tuple[str, ...]) -> None:
         raise ImageError(f"`{' '.join(command)}` failed for the base image:\n{done.stdout[-2000:]}")
 
 
-def _finish(client: DockerClient, minimal: str, origin: str, say: Say) -> DockerImage:
-    """Complete the minimal Debian in a container, and commit the container as the base image."""
-    say(f"Building {tag()}: {', '.join(PACKAGES)} on a {origin} Debian {SUITE}")
+def _finish(client: DockerClient, minimal: str, made: tuple[str, str], say: Say) -> DockerImage:
+    """Complete the minimal Debian in a container, and commit the container as the base image.
+
+    `made` says how the minimal Debian was had, and its suite.
+    """
+    origin, suite = made
+    say(f"Building {tag(suite)}: {', '.join(PACKAGES)} on a {origin} Debian {suite}")
     with run_script(client, minimal, SCRIPT, PACKAGES, "the base image could not be built") as container:
-        repository, version = tag().split(":")
+        repository, version = tag(suite).split(":")
         labels = {"assay.role": "base", "assay.origin": origin}
         return container.commit(repository, version, conf={"Cmd": ["bash"], "Labels": labels})

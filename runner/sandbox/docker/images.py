@@ -36,7 +36,8 @@ serves to find them: a label would add a step to every build, and so a container
 NAME_LENGTH = 60
 """Longest part of a task's name in a tag; the engine allows 128 characters in all."""
 BASE_ARGUMENT = "assay-base"
-"""Value of a build argument that stands for this machine's base image."""
+"""Value of a build argument that stands for this machine's base image. `assay-base-bookworm` stands for the one of that
+suite of Debian (`base_image.EARLIER`)."""
 PULL_SECONDS = 30.0
 """Longest silence of a registry, in seconds, after which the image counts as impossible to pull."""
 LONGEST_PULL_SECONDS = 3600.0
@@ -155,6 +156,7 @@ class Images:
         def make() -> str:
             if found := self._local(tag):
                 return found
+            _make_bases(environment, progress)
             with progress("building"):
                 return self._build(context, environment.build_timeout_seconds, arguments, tag)
 
@@ -304,11 +306,23 @@ def _tag(name: str, digest: str) -> str:
 
 
 def arguments_of(environment: Environment) -> dict[str, str]:
-    """Return the build arguments with the reference of this machine's base image filled in."""
-    return {
-        name: base_image.tag() if value == BASE_ARGUMENT else value
-        for name, value in environment.build_args.items()
-    }
+    """Return the build arguments with the references of this machine's base images filled in."""
+    bases = {f"{BASE_ARGUMENT}-{suite}": base_image.tag(suite) for suite in _suites(environment)}
+    bases[BASE_ARGUMENT] = base_image.tag()
+    return {name: bases.get(value, value) for name, value in environment.build_args.items()}
+
+
+def _make_bases(environment: Environment, progress: ImageProgress) -> None:
+    """Make the base images of earlier suites of Debian on which an environment is built."""
+    for suite in _suites(environment):
+        with progress(f"making the base image of {suite} for"):
+            base_image.ensure(engine.connect(), lambda _: None, suite)
+
+
+def _suites(environment: Environment) -> list[str]:
+    """Return the earlier suites of Debian on whose base images an environment is built."""
+    values = environment.build_args.values()
+    return [suite for suite in base_image.EARLIER if f"{BASE_ARGUMENT}-{suite}" in values]
 
 
 def _proxies() -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from runner.benchmarks.nl2repo import upstream
+from runner.benchmarks.nl2repo import published_folder, upstream
 from runner.benchmarks.nl2repo.dataset import SOURCE, TRUTH, Nl2RepoBench
 from runner.benchmarks.nl2repo.suite import HIDDEN, covered, read_suite, runs_tests, targets
 from runner.benchmarks.nl2repo.upstream import Source
@@ -106,6 +106,23 @@ def test_a_count_that_differs_is_scored_against_the_truth_if_the_source_says_so(
     assert alike.digest != task.digest
 
 
+def test_the_papers_instruction_is_flagged_and_makes_another_trial(tmp_path: Path) -> None:
+    """Ours tells what the paper's agents were not told, and keeps the names that trials have had."""
+    folder = whole(tmp_path / "tasks")
+    ours, paper = (
+        suite_dataset(tmp_path / "tasks", tmp_path / "cache", instruction=words)
+        for words in ("ours", "paper")
+    )
+    before = only(with_truth(suite_dataset(tmp_path / "tasks", tmp_path / "cache"), folder))
+    assert only(ours).digest == before.digest
+    assert only(paper).digest != before.digest
+    assert set(only(paper).flags) - set(before.flags) == {"paper_instruction"}
+    assert "start.md" in only(paper).instruction
+    for warning in ("nobody answers", "test suite", "judged"):
+        assert warning in before.instruction
+        assert warning not in only(paper).instruction
+
+
 def test_trials_keep_their_names_where_the_count_does_not_differ(tmp_path: Path) -> None:
     """`published` came later than the first sweeps: a suite without it is named as it was then."""
     folder = whole(tmp_path / "tasks")
@@ -138,6 +155,7 @@ def test_a_document_of_another_task_is_refused_and_the_owners_is_not(tmp_path: P
         (["pip install -e .", "pytest"], ["tests"], ("tests_not_deleted",), ("tests",)),
         (["pytest tests/a.py"], ["tests/"], ("no_install_step",), ("tests/",)),
         (["pip install pytest .", "pytest /workspace/tests"], ["tests"], (), ("tests",)),
+        (["pip install . & pip install x", "pytest tests"], ["tests"], ("background_install",), ("tests",)),
         (
             ["touch x && pip install -e .", "set -e; pytest -q tests/b.py::T > log"],
             ["tests/b.py"],
@@ -296,6 +314,36 @@ def test_a_folder_without_tasks_and_an_unknown_name_are_errors(tmp_path: Path) -
     make_folder(tmp_path / "tasks")
     with pytest.raises(ConfigError, match="has no task 'other'"):
         suite_dataset(tmp_path / "tasks", tmp_path / "cache", include=("other",)).tasks()
+
+
+@pytest.mark.parametrize(
+    ("command", "run"),
+    [
+        ("pip install -e . & pip install x", "pip install -e . ; pip install x"),
+        ("pip install -e . && pip install x >& log 2>&1", None),
+        ("pip install 'a & b'", None),
+        ("start server & sleep 1", None),
+        ("pip install . & pytest tests", None),
+    ],
+)
+def test_tests_wait_for_what_is_installed_in_the_background(
+    tmp_path: Path, command: str, run: str | None
+) -> None:
+    folder = make_folder(tmp_path, **{"test_commands.json": json.dumps([command, "pytest tests"])})
+    assert published_folder.read(folder).commands == (run or command, "pytest tests")
+
+
+def test_an_image_of_another_python_is_part_of_a_truth(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path)
+    add_upstream(folder)
+    dataset = suite_dataset(tmp_path, tmp_path / "cache")
+    source, _ = dataset.source(folder)
+    other = source.model_copy(update={"python": "3.9", "python_reason": "It is old."})
+    suite = dataset.bare_suite(published_folder.read(folder), source)
+    assert dataset.truth_digest(suite, source) != dataset.truth_digest(suite, other)
+    assert dataset.image_of("3.9").build_args == {"BASE": "assay-base-bullseye"}
+    with pytest.raises(TaskError, match=r"no image with Python 3\.8: name one in dataset\.pythons"):
+        dataset.image_of("3.8")
 
 
 @pytest.mark.parametrize(

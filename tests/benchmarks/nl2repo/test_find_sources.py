@@ -278,6 +278,32 @@ def test_a_helper_of_tests_that_cannot_be_had_is_left_out(find: Finder) -> None:
     assert "packages" not in find.source()
 
 
+def test_a_requirement_without_a_wheel_is_taken_from_its_sdist_unbuilt(find: Finder) -> None:
+    project = '[project]\nname = "tally"\ndependencies = ["wheelless"]\n'
+    publish_sdist(find.index, "tally", "1.0", UPSTREAM | {"pyproject.toml": project})
+    ran = find.cli.outputs / "ran"
+    files = {
+        "setup.py": f"open({str(ran)!r}, 'w')\nfrom setuptools import setup\nsetup(name='wheelless')\n",
+        "wheelless.py": "x = 1\n",
+        "inner/__init__.py": "y = 2\n",
+        "PKG-INFO": "Metadata-Version: 1.1\nName: wheelless\nVersion: 0.6\n",
+        "wheelless.egg-info/top_level.txt": "inner\nwheelless\n",
+    }
+    publish_sdist(find.index, "wheelless", "0.6", files)
+    assert find.finding(find())["reason"].startswith("What sdist 1.0 requires cannot be pinned")
+    ended = find("job.sdists={tally: ['wheelless==0.6']}")
+    assert ended.code == 0, ended.err
+    source = Source.model_validate(find.source())
+    packed = (find.index / "wheelless" / "wheelless-0.6.tar.gz").read_bytes()
+    assert source.sdists == (f"wheelless==0.6 --hash=sha256:{hashlib.sha256(packed).hexdigest()}",)
+    ours, into = find.cli.outputs / "image", find.cli.outputs / "context"
+    write(ours, {"judge.lock": "", "tools.lock": ""})
+    write_context(ours, source, {}, into)
+    placed = {path.relative_to(into / "packages").as_posix() for path in (into / "packages").rglob("*")}
+    assert placed >= {"wheelless.py", "inner/__init__.py", "wheelless-0.6.dist-info/METADATA"}
+    assert not ran.exists()
+
+
 def test_a_clone_is_the_last_resort_and_pinned_by_its_commit(find: Finder) -> None:
     clone = find.cli.outputs / "clones" / "tally"
     write(clone, UPSTREAM)
@@ -300,32 +326,77 @@ def test_a_clone_is_the_last_resort_and_pinned_by_its_commit(find: Finder) -> No
 
 
 LISTED = """\
-Package: python-tally
-Version: 1:2.0-3
-Directory: pool/main/p/python-tally
+Package: {name}
+Binary: python3-counting,
+ python3-tally
+Version: 1:{version}-3
+Directory: pool/main/p/{name}
 Checksums-Sha256:
- {digest} 100 python-tally_2.0.orig.tar.xz
- {other} 9 python-tally_2.0-3.debian.tar.xz
+ {digest} 100 {name}_{version}.orig.tar.xz
+ {other} 9 {name}_{version}-3.debian.tar.xz
 """
 
 
-def test_what_debian_lists_is_a_pinned_candidate(tmp_path: Path) -> None:
+def listed(name: str, version: str, letter: str) -> str:
+    return LISTED.format(name=name, version=version, digest=letter * 64, other="f" * 64)
+
+
+def test_what_debian_lists_are_pinned_candidates(tmp_path: Path) -> None:
     asked: list[list[str]] = []
+    suites = [listed("python-tally", version, letter) for version, letter in (("2.9", "a"), ("2.10", "b"))]
 
     def debian(names: list[str], say: object) -> str:  # noqa: ARG001 - the signature of `describe_sources`
         asked.append(names)
-        return LISTED.format(digest="a" * 64, other="b" * 64) + "\nPackage: native\nVersion: 1\n"
+        return "\n".join([*suites, suites[0], "Package: native\nVersion: 1\n"])
 
     names = archives.debian_names("tally", "tally")
-    assert names == ["tally", "python-tally"]
+    assert names == ["tally", "python-tally", "python3-tally"]
     for _ in range(2):
         found = archives.debian_list(names, tmp_path, print, debian)
-        assert found.keys() == {"python-tally"}
+        assert found.keys() == {"python-tally", "python3-tally"}
     assert asked == [names], "the second answer comes from the file"
-    source = found["python-tally"].source
-    path = "pool/main/p/python-tally/python-tally_2.0.orig.tar.xz"
-    assert (source.kind, source.package, source.version) == ("debian", path, "2.0")
-    assert source.digest == f"sha256:{'a' * 64}"
+    sources = [candidate.source for candidate in found["python-tally"]]
+    path = "pool/main/p/python-tally/python-tally_2.10.orig.tar.xz"
+    assert (sources[0].kind, sources[0].package, sources[0].version) == ("debian", path, "2.10")
+    assert [source.digest for source in sources] == [f"sha256:{letter * 64}" for letter in "ba"]
+
+
+def test_a_source_of_debian_is_found_by_the_package_that_is_built_of_it(tmp_path: Path) -> None:
+    names = archives.debian_names("tally", "tally")
+    found = archives.debian_list(names, tmp_path, print, lambda *_: listed("the-tallies", "2.0", "a"))
+    assert found.keys() == {"python3-tally"}
+    assert found["python3-tally"][0].source.package == "pool/main/p/the-tallies/the-tallies_2.0.orig.tar.xz"
+
+
+def test_tests_that_the_authors_put_elsewhere_are_moved(find: Finder) -> None:
+    """The archive has them in the library's folder, where nobody would look for them."""
+    inside = {f"tally/{path}" if path.startswith("tests/") else path: text for path, text in UPSTREAM.items()}
+    publish_sdist(find.index, "tally", "1.0", inside)
+    assert find.finding(find())["reason"] == "No archive of it has the tests that its commands name."
+    assert find("job.moved={tally: {tests: tally/tests}}").code == 0
+    source = Source.model_validate(find.source())
+    assert source.moved == {"tests": "tally/tests"}
+    place = fetch_upstream(source, find.sources, find.cli.outputs / "another", print)
+    assert (place / "tests" / "test_tally.py").read_text() == TESTS
+    assert not (place / "tally" / "tests").exists()
+
+
+@pytest.mark.parametrize("moved", [{"../out": "tests"}, {"tests": "/etc"}, {"tests": "tally/../.."}])
+def test_nothing_is_moved_out_of_an_archive_or_into_it(moved: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match="is not a path inside the archive"):
+        Source(kind="sdist", package="tally", version="1", digest="sha256:x", moved=moved)
+
+
+def test_a_source_says_which_python_it_takes_and_why(find: Finder) -> None:
+    publish_sdist(find.index, "tally", "1.0", UPSTREAM | {"tests/test_mocked.py": "import mock\n"})
+    publish_wheel(find.index, "mock", "5.0", {"mock.py": ""})
+    ended = find("job.pythons={tally: {version: '3.9', why: 'Its tests use what 3.10 dropped.'}}")
+    assert ended.code == 0, ended.err
+    source = Source.model_validate(find.source())
+    assert (source.python, source.python_reason) == ("3.9", "Its tests use what 3.10 dropped.")
+    assert source.shaping["python"] == "3.9"
+    with pytest.raises(ValueError, match="needs a python_reason"):
+        Source.model_validate(source.model_dump() | {"python_reason": ""})
 
 
 def test_tests_that_cannot_be_collected_do_not_count(tmp_path: Path) -> None:
@@ -338,6 +409,13 @@ def test_tests_that_cannot_be_collected_do_not_count(tmp_path: Path) -> None:
     assert test_counts.count(test_counts.test_files(upstream, published), upstream) == (9, True)
     write(upstream, {"tests/helper.py": "one = 1\n"})
     assert test_counts.count(test_counts.test_files(upstream, published), upstream) == (10, True)
+    write(upstream, {"tests/tests.py": "def test_two(): pass\n"})
+    assert test_counts.count(test_counts.test_files(upstream, published), upstream) == (10, True)
+    project = (upstream / "pyproject.toml").read_text()
+    named = '[tool.pytest.ini_options]\npython_files = ["tests.py", "test_*.py"]\n'
+    write(upstream, {"pyproject.toml": project + named})
+    assert test_counts.count(test_counts.test_files(upstream, published), upstream) == (11, True)
+    write(upstream, {"pyproject.toml": project})
     many = "import pytest\n@pytest.mark.parametrize('x', range(3))\ndef test_x(x): pass\n"
     write(upstream, {"tests/test_many.py": many})
     assert test_counts.count(test_counts.test_files(upstream, published), upstream) == (11, False)

@@ -54,6 +54,49 @@ def test_only_known_tasks_of_hidden_suites_have_ground_truths(cli: Cli) -> None:
         suite_dataset(folder.parent, cli.outputs).find_truth(folder, folder, unused, print)
 
 
+ABOUT = "Metadata-Version: 2.4\nName: tally\nVersion: 1.0\nLicense-Expression: MIT\n"
+LONG = "".join(f"WORD_{number} = {number}\n" for number in range(300))
+"""A module that makes the library as large as a task must be."""
+
+
+@pytest.mark.parametrize(
+    ("files", "word", "reason"),
+    [
+        ({}, "job.since=null", "It has 12 lines of code; a task has 300 to 120,000"),
+        (
+            {"tally/words.py": LONG},
+            "job.since=2020-01-01",
+            "The package index does not say when it was uploaded",
+        ),
+        (
+            {"tally/words.py": LONG},
+            "job.since=null",
+            "Its metadata calls its licence '', which is not one of SPDX",
+        ),
+        (
+            {"tally/words.py": LONG, "PKG-INFO": ABOUT.replace("MIT", "GPL-3.0-only")},
+            "job.since=null",
+            "GPL-3.0-only",
+        ),
+    ],
+    ids=["small", "no date", "no licence", "copyleft"],
+)
+def test_a_release_outside_of_the_papers_criteria_becomes_no_task(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, files: dict[str, str], word: str, reason: str
+) -> None:
+    tasks = cli.outputs / "tasks"
+    tasks.mkdir()
+    publish_sdist(cli.outputs / "index", "tally", "1.0", {**UPSTREAM, **files})
+    with served(cli.outputs / "index") as (address, _):
+        monkeypatch.setenv("UV_INDEX", address)
+        words = ["job=make_nl2repo_task", "job.package=tally", "job.version='1.0'", word]
+        ended = cli("dataset=nl2repo", f"dataset.root={tasks}", *words)
+    assert ended.code == 2
+    assert "tally 1.0 cannot become a task." in ended.err
+    assert reason in ended.err
+    assert not list(tasks.iterdir())
+
+
 @pytest.mark.docker
 def test_a_task_is_made_from_an_sdist(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run the whole job: index, inventory, counts, commands, deletion list, and upstream's tests, twice."""
@@ -61,10 +104,11 @@ def test_a_task_is_made_from_an_sdist(cli: Cli, monkeypatch: pytest.MonkeyPatch)
     tasks = cli.outputs / "tasks"
     tasks.mkdir()
     broken = {"tests/test_broken.py": "def test_broken():\n    raise OSError\n"}
-    publish_sdist(cli.outputs / "index", "tally", "1.0", {**UPSTREAM, **broken})
+    files = {**UPSTREAM, **broken, "tally/words.py": LONG, "PKG-INFO": ABOUT}
+    publish_sdist(cli.outputs / "index", "tally", "1.0", files)
     with served(cli.outputs / "index") as (address, _):
         monkeypatch.setenv("UV_INDEX", address)
-        words = ["job=make_nl2repo_task", "job.package=tally", "job.version='1.0'"]
+        words = ["job=make_nl2repo_task", "job.package=tally", "job.version='1.0'", "job.since=null"]
         ended = cli("dataset=nl2repo", f"dataset.root={tasks}", *words)
     write(cli.outputs / "package", UPSTREAM)
     document = f"job.document={tasks / 'tally' / 'start.md'}"
@@ -77,12 +121,14 @@ def test_a_task_is_made_from_an_sdist(cli: Cli, monkeypatch: pytest.MonkeyPatch)
     assert json.loads((folder / "test_files.json").read_text()) == ["tests"]
     commands = ["pip install -e .", "pytest --continue-on-collection-errors tests"]
     assert json.loads((folder / "test_commands.json").read_text()) == commands
-    assert "`add(self, word, times=1)`: TODO" in (folder / "start.md").read_text()
+    text = (folder / "start.md").read_text()
+    assert "##### method `Tally.add(self, word, times=1)`\n\nTODO" in text
+    assert "from tally.most import most\n" in text
     assert {entry["name"] for entry in json.loads((folder / "inventory.json").read_text())} >= {"tally.Tally"}
     truth = Truth.model_validate_json((folder / "truth.json").read_bytes())
     assert (truth.passed, truth.failed) == (PASSED, ("tests/test_broken.py::test_broken",))
     (task,) = suite_dataset(tasks, cli.outputs / "references").tasks()
-    assert (task.refused, task.flags, task.tier) == (None, (), "easy")
+    assert (task.refused, task.flags, task.tier) == (None, ("unreviewed",), "easy")
 
 
 def test_a_version_that_reads_as_a_number_must_be_quoted(cli: Cli) -> None:

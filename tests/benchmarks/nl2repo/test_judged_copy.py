@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import tarfile
+import time
 from pathlib import Path
 
 import pytest
@@ -56,3 +57,12 @@ def test_hard_links_multiply_a_file_only_up_to_the_limit(
     with pytest.raises(WorkspaceTooLarge):
         write_copy(workspace, tmp_path / "hidden", tmp_path / "copy.tar", (), packaging, 1000)
     assert (tmp_path / "copy.tar").stat().st_size < 50_000
+
+
+def test_files_have_times_that_builders_of_wheels_accept(tmp_path: Path) -> None:
+    """Times were those of 1970, before the first that ZIP can hold: suites installed by flit always failed."""
+    (tmp_path / "hidden").mkdir()
+    (tmp_path / "hidden" / "test_it.py").write_text("")
+    write_copy(None, tmp_path / "hidden", tmp_path / "copy.tar", (), packaging, 1000)
+    with tarfile.open(tmp_path / "copy.tar") as copy:
+        assert {time.gmtime(entry.mtime).tm_year for entry in copy} == {2000}

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from runner.benchmarks.nl2repo.report import sections as sections_nl2repo
 from runner.records import PlannedRow, TrialRecord, Verdict
-from runner.report.blocks import Section, Table
+from runner.report.blocks import Picture, Section, Table
 from runner.report.findings import Findings
 from runner.report.page import chapters_of, write_report
 from tests.report.conftest import findings
@@ -30,6 +31,8 @@ def sweep_of_suites(**cells: Any) -> tuple[list[PlannedRow], dict[str, TrialReco
                 model="none" if agent == "oracle" else "glm",
                 **{"dataset": "nl2repo", "category": category} | cells,
             )
+            window = {"openhands": 1_000_000, "codex": 200_000}.get(agent)
+            trial = trial.model_copy(update={"context_window": window})
             planned.append(trial)
             failed = 20 * (1 - skill)
             components = {
@@ -64,10 +67,35 @@ def cells(table: object) -> list[list[str]]:
     return [[value.text for value in row] for row in table.rows]
 
 
+def tables(section: Section) -> dict[str, list[list[str]]]:
+    """Return caption -> texts of each table of a section."""
+    return {block.caption: cells(block) for block in section.blocks if isinstance(block, Table)}
+
+
+def pictures(section: Section) -> list[str]:
+    return [block.name for block in section.blocks if isinstance(block, Picture)]
+
+
 @pytest.fixture(scope="module")
 def suites(tmp_path_factory: pytest.TempPathFactory) -> Findings:
     """Return the findings of a sweep of suites. Tests must not change them."""
     return findings(tmp_path_factory.mktemp("suites"), *sweep_of_suites())
+
+
+def test_both_counts_stand_beside_each_other_where_they_differ(suites: Findings, tmp_path: Path) -> None:
+    """The first task counts 16 of its 20 published tests; `openhands` passes 12 of 16, and 15 of 20 of the others."""
+    assert "suite-counts" not in sections(suites)
+    planned, records = sweep_of_suites()
+    for key, one in records.items():
+        if one.task == "easy-1" and one.verdict and one.verdict.reward is not None:
+            passed = one.verdict.reward * 16
+            more = {"tests_counted": 16.0, "score_by_published_count": passed / 20}
+            components = one.verdict.components | more
+            verdict = one.verdict.model_copy(update={"components": components})
+            records[key] = one.model_copy(update={"verdict": verdict})
+    scores, tasks = sections(findings(tmp_path, planned, records))["suite-counts"].blocks
+    assert cells(tasks) == [["easy-1", "16", "20"]]
+    assert {row[0]: row[2:] for row in cells(scores)}["openhands"] == ["75.0%", "70.0%"]
 
 
 def test_every_section_of_a_sweep_of_suites(suites: Findings) -> None:
@@ -79,20 +107,70 @@ def test_every_section_of_a_sweep_of_suites(suites: Findings) -> None:
         "behaviour-tools",
         "behaviour-workflow",
     } <= found.keys()
-    tiers, categories = found["suites"].blocks
-    assert ["openhands", "glm", "75.0%", "0/3", "75.0%", "75.0%"] in cells(tiers)
-    assert [column.title for column in categories.columns][4:] == ["System Tools", "Testing"]  # type: ignore[union-attr]
+    picture, tiers, categories = found["suites"].blocks
+    assert isinstance(picture, Picture)
+    assert ["openhands", "glm", "ours", "75.0%", "0/3", "75.0%", "75.0%"] in cells(tiers)
+    assert [column.title for column in categories.columns][5:] == ["System Tools", "Testing"]  # type: ignore[union-attr]
     failed = ["codex", "glm", "45", "60", "80.0%", "0.0%", "20.0%", "0.0%", "0.0%"]
     assert failed in cells(found["suite-failures"].blocks[0])
     turns = {line[0]: line for line in cells(found["behaviour-turns"].blocks[0])}
     assert turns.keys() == SKILL.keys(), "the oracle has no model"
     assert (turns["openhands"][-2:], turns["codex"][-2:]) == (["100.0%", "0.0%"], ["0.0%", "100.0%"])
-    kinds = {line[0]: line[1] for line in cells(found["behaviour-tools"].blocks[1])}
+    tools = tables(found["behaviour-tools"])
+    kinds = {line[0]: line[1] for line in tools["Tool calls and score"]}
     assert (kinds["edit"], kinds["total"], kinds["read"]) == ("1.000", "1.000", "-")
-    named = {line[0]: line[1] for line in cells(found["behaviour-tools"].blocks[2])}
+    named = {line[0]: line[1] for line in tools["Tool calls by name and score (Table 5)"]}
     assert named == {"editor": "1.000", "terminal": "1.000"}
     patterns = {line[0]: line[4] for line in cells(found["behaviour-workflow"].blocks[1])}
     assert patterns["openhands"] == "100.0%"
+
+
+def test_the_analyses_of_section_4_3_have_pictures_and_tables(suites: Findings) -> None:
+    """Figures 4 to 8; 3 and 9 have tests of their own."""
+    found = sections(suites)
+    assert pictures(found["behaviour-turns"]) == ["behaviour_endings"]
+    ends = {line[0]: line[1:7] for line in tables(found["behaviour-turns"])["Endings by agent"]}
+    assert ends["openhands"] == ["3", "100.0%", "0.0%", "0.0%", "0.0%", "0.0%"]
+    assert ends["codex"] == ["3", "0.0%", "100.0%", "0.0%", "0.0%", "100.0%"]
+    assert pictures(found["behaviour-tools"]) == ["behaviour_tools", "behaviour_shares"]
+    tools = tables(found["behaviour-tools"])
+    assert ["openhands", "glm", "6.0", "6.0"] in tools["Tool calls by name, mean of a valid trial (Figure 4)"]
+    shares = {line[0]: line[2:] for line in tools["Shares of tool calls (Figure 6)"]}
+    assert (shares["openhands"][:3], shares["openhands"][-1]) == (["36", "50.0%", "50.0%"], "1.00")
+    assert pictures(found["behaviour-effort"]) == ["behaviour_calls", "behaviour_windows"]
+    effort = tables(found["behaviour-effort"])
+    assert ["openhands", "glm", "3", "12.0", "75.0%", "625.0%"] in effort["Tool calls and score (Figure 7)"]
+    assert [line[0] for line in effort["Score by context window (Figure 8)"]] == ["codex", "openhands"]
+
+
+def test_what_an_ending_means_is_read_from_the_agents_of_the_sweep(tmp_path: Path) -> None:
+    agents: dict[str, dict[str, Any]] = {
+        "openhands": {"argv": ["x"], "tools": {"finish": ["finish"]}},
+        "claude_code": {"argv": ["x"], "done_when": "It says so."},
+        "codex": {"argv": ["x"], "tools": {"edit": ["apply_patch"]}},
+    }
+    nodes = [{"agent": {"name": name, **node}} for name, node in agents.items()]
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump_all(nodes))
+    found = sections(findings(tmp_path, *sweep_of_suites()))
+    meanings = {line[0]: line[-1] for line in tables(found["behaviour-turns"])["Endings by agent"]}
+    assert meanings["openhands"].startswith("It calls finish.")
+    assert meanings["claude_code"] == "It says so."
+    assert "Stopping to ask looks the same" in meanings["codex"]
+
+
+def test_the_papers_instruction_is_marked_in_the_tables_and_compared_with_ours(tmp_path: Path) -> None:
+    planned, records = sweep_of_suites()
+    rows, of = sweep_of_suites(dataset="nl2repo_paper")
+    paper = {key: one.model_copy(update={"flags": ("paper_instruction",)}) for key, one in of.items()}
+    chapters = {
+        chapter.title: chapter
+        for chapter in chapters_of(findings(tmp_path, [*planned, *rows], records | paper))
+    }
+    (suites,) = (section for section in chapters["nl2repo_paper"].sections if section.name == "suites")
+    assert {line[2] for line in cells(suites.blocks[-1])} == {"paper"}
+    assert any("warns of hidden tests" in getattr(block, "text", "") for block in suites.blocks)
+    (compared,) = (each for each in chapters["The sweep"].sections if each.name == "suite-instructions")
+    assert [line[2] for line in cells(compared.blocks[0])] == ["ours", "paper"] * 3
 
 
 def test_limits_on_turns_make_a_curve_and_a_single_limit_does_not(tmp_path: Path) -> None:
@@ -100,13 +178,20 @@ def test_limits_on_turns_make_a_curve_and_a_single_limit_does_not(tmp_path: Path
     records: dict[str, TrialRecord] = {}
     for budget in (
         "turns_50",
+        "turns_unlimited",
         "default_turns_100",
-    ):  # as the experiment calls it, and as a swept limit is called
+    ):  # as the experiment calls them, and as a swept limit is called
         rows, of = sweep_of_suites(budget=budget)
         planned += rows
         records |= of
     found = sections(findings(tmp_path, planned, records))
-    assert cells(found["suite-rounds"].blocks[1])[0][:4] == ["claude_code", "glm", "50", "50.0%"]
+    rounds = cells(found["suite-rounds"].blocks[1])
+    assert rounds[0][:4] == ["claude_code", "glm", "50", "50.0%"]
+    assert [line[2] for line in rounds[:3]] == ["50", "100", "unlimited"]
+    picture = found["suite-rounds"].blocks[0]
+    assert isinstance(picture, Picture)
+    ticks = picture.draw().axes[-1].get_xticklabels()
+    assert [tick.get_text() for tick in ticks] == ["50", "100", "unlimited"]
     assert "suite-rounds" not in sections(findings(tmp_path, *sweep_of_suites(budget="turns_50")))
 
 

@@ -213,3 +213,69 @@ def test_a_git_address_is_cloned_at_a_commit_with_its_submodules(tmp_path: Path)
         given_project.checked_out(outer.as_uri(), "nope", tmp_path / "other")
     with pytest.raises(ConfigError, match="is for a project that is given by the address"):
         given_project.checked_out("folder", "main", tmp_path / "other")
+
+
+DESCRIBED = """\
+import subprocess
+import unittest
+
+
+class Version(unittest.TestCase):
+    def test_git_knows_it(self):
+        words = ["git", "describe", "--tags", "--dirty", "--abbrev=40"]
+        self.assertEqual(subprocess.check_output(words, text=True).strip(), "v1.2-1-g" + open("head").read())
+"""
+
+
+@pytest.mark.docker
+def test_a_project_that_asks_git_for_its_version_keeps_its_history_on_request(
+    cli: Cli, tmp_path: Path
+) -> None:
+    asks = tmp_path / "asks"
+    write(asks, {"test_version.py": DESCRIBED})
+    git(asks, "init", "-q")
+    git(asks, "add", ".")
+    git(asks, "commit", "-q", "-m", "one")
+    git(asks, "tag", "v1.2")
+    git(asks, "commit", "-q", "--allow-empty", "-m", "two")
+    head = git(asks, "rev-parse", "HEAD")
+    told = {"run_tests.sh": f"printf %s {head} > head\npython3 -m unittest -v\n"}
+    words = ["job=environment", f"project={asks.as_uri()}", "agent=oracle"]
+    for name, kept, outcome in (
+        ("with", "true", "1 passed, 0 failed"),
+        ("without", "false", "0 passed, 1 failed"),
+    ):
+        folder = place(cli, name, "asks")
+        write(folder / "task" / "asks" / "solution", {**SCRIPTS, **told})
+        ended = cli(*words, f"name={name}", f"keep_git={kept}")
+        assert (ended.code, f"From scratch: {outcome}, 0 skipped." in ended.out) == (0, True), (
+            ended.out + ended.err
+        )
+        assert not (folder / "clone" / ".git" / "logs").exists(), "they name who cloned, and from where"
+
+
+def test_a_history_is_part_of_what_the_project_is(tmp_path: Path) -> None:
+    origin = tmp_path / "origin"
+    write(origin, {"a.txt": "a"})
+    git(origin, "init", "-q")
+    git(origin, "add", ".")
+    git(origin, "commit", "-q", "-m", "one")
+
+    def cloned(name: str) -> Path:
+        return Path(given_project.checked_out(origin.as_uri(), "", tmp_path / name / "clone", git=True))
+
+    def digest(place: Path, *, git: bool = True) -> str:
+        return given_project.described(str(place), 1e6, git=git).digest
+
+    first = cloned("first")
+    git(origin, "tag", "v1")
+    tagged = cloned("tagged")
+    git(origin, "commit", "-q", "--allow-empty", "-m", "two")
+    later = cloned("later")
+    assert len({digest(first), digest(tagged), digest(later)}) == 3
+    assert digest(tagged) == digest(tagged)
+    assert digest(first, git=False) == digest(tagged, git=False) == digest(later, git=False)
+    with pytest.raises(ConfigError, match="has a password or token in it"):
+        given_project.checked_out("https://me:secret@git.example/a", "", tmp_path / "x", git=True)
+    with pytest.raises(ConfigError, match="project=file:///PATH/TO/IT"):
+        given_project.checked_out(str(origin), "", tmp_path / "x", git=True)

@@ -36,6 +36,32 @@ TRIED = NAMES if EVERY else ["cjson", "pflag", "process-warning", "toolz", "try-
 environment all. What all of them say about their truth is checked without running them."""
 BUSY_SECONDS = 1800
 """Time limit for a project. An empty cache means that the tools of four languages are installed."""
+NAMELESS = {
+    "polib",  # unittest prints a dot for a test, unless it is asked for more
+    "cjson",
+    "gomemcache",
+    "gorilla-mux",
+    "jansson",
+    "json-c",
+    "jsoncpp",
+    "libcbor",
+    "libconfuse",
+    "mapstructure",
+    "minimist",
+    "netmask",
+    "path-tiny",
+    "pflag",
+    "process-warning",
+    "shlex",
+    "strsim",
+    "tinyxml2",
+    "toml",
+    "try-tiny",
+    "uuid",
+    "yyjson",
+}
+"""Projects whose tests are not known by name. The truths of all but the first are older than the readers of names:
+`job=verify_ground_truth` finds the names with the truth."""
 ASKS_A_MIRROR = (
     "apt-get update -qq -o APT::Update::Error-Mode=any -o Acquire::http::Timeout=30 -o Acquire::Languages=none "
     "-o Acquire::IndexTargets::deb::Packages::DefaultEnabled=false"
@@ -63,7 +89,7 @@ def test_a_project_is_pinned_and_its_truth_is_ours(name: str, tmp_path: Path) ->
     assert truth.origin == ORIGIN
     assert truth.outcomes.passed > 0
     ends = Counter(truth.tests.values())
-    assert bool(ends) is (project.framework == "pytest"), "agreement test by test needs the names"
+    assert bool(ends) is (name not in NAMELESS), "agreement test by test needs the names"
     if ends:
         assert (ends["passed"], ends["failed"], ends["skipped"]) == tuple(
             truth.outcomes.model_dump().values()
@@ -72,7 +98,8 @@ def test_a_project_is_pinned_and_its_truth_is_ours(name: str, tmp_path: Path) ->
 
 def test_there_are_several_languages_and_ways_to_build() -> None:
     shipped = [read_yaml(SHIPPED / name / TASK, Project, TASK) for name in NAMES]
-    assert len(shipped) >= 20
+    assert len(shipped) >= 30
+    assert sum(truth_of(name).outcomes.total > 1000 for name in NAMES) >= 5
     assert {project.language for project in shipped} >= {
         "python",
         "javascript",
@@ -81,6 +108,7 @@ def test_there_are_several_languages_and_ways_to_build() -> None:
         "go",
         "perl",
         "rust",
+        "java",
     }
     assert {project.category for project in shipped} >= {"plain", "native", "autotools", "cmake", "modules"}
     tried = [project for project, name in zip(shipped, NAMES, strict=True) if name in TRIED]

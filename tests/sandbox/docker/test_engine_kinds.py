@@ -73,6 +73,13 @@ def test_podman_was_taken_for_docker(monkeypatch: pytest.MonkeyPatch, version: s
             engine.ensure(pytest.fail)
 
 
+def test_an_option_for_podman_is_refused_with_the_reason(cli: Cli) -> None:
+    ended = cli("agent=oracle", "sandbox=podman")
+    assert ended.code == 2
+    assert "unknown sandbox 'podman'. Podman is refused: on it," in ended.err
+    assert "planted reward" in ended.err
+
+
 def test_a_rootless_engine_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with answering(DOCKER, [SECCOMP, "name=rootless", "name=cgroupns"]) as address:
         monkeypatch.setenv("DOCKER_HOST", address)

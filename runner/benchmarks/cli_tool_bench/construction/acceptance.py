@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runner.benchmarks.cli_tool_bench.construction.rejections import breaking, rejected
+from runner.benchmarks.sources.rejections import breaking, rejected
 from runner.protocols import Submission
 from runner.records import Record, SandboxSpec
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError, field_validator
 
 from runner.benchmarks.cli_tool_bench.construction.recipe import LANGUAGES, Domain
-from runner.benchmarks.cli_tool_bench.construction.rejections import rejected
+from runner.benchmarks.sources.rejections import rejected
 from runner.errors import ConfigError
 from runner.records import Record
 from runner.records.base import first_fault

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from runner.archives import unpack
 from runner.benchmarks.cli_tool_bench.construction.recipe import Language, Recipe
-from runner.benchmarks.cli_tool_bench.construction.rejections import RejectedError, rejected
 from runner.benchmarks.cli_tool_bench.construction.steps import Steps
 from runner.benchmarks.sources import checkout_package
 from runner.benchmarks.sources.checkout_files import copy_checkout
@@ -22,6 +21,7 @@ from runner.benchmarks.sources.clients import file_digest
 from runner.benchmarks.sources.clones import pack
 from runner.benchmarks.sources.published_package import Package
 from runner.benchmarks.sources.references import CHECKOUT
+from runner.benchmarks.sources.rejections import RejectedError, rejected
 from runner.errors import ConfigError, TaskError
 
 

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from pydantic import Field
 
 from runner.benchmarks.cli_tool_bench.construction.help.option_lines import is_standard
-from runner.benchmarks.cli_tool_bench.construction.rejections import rejected
 from runner.benchmarks.cli_tool_bench.construction.schema import (
     Command,
     Constraint,
@@ -18,6 +17,7 @@ from runner.benchmarks.cli_tool_bench.construction.schema import (
     Schema,
     walk,
 )
+from runner.benchmarks.sources.rejections import rejected
 from runner.records import Record
 
 LONGEST_DESCRIPTION = 120

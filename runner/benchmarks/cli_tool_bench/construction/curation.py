@@ -17,7 +17,6 @@ from runner.benchmarks.cli_tool_bench.construction.inside.fuzz import WORDS
 from runner.benchmarks.cli_tool_bench.construction.installed_commands import Entry, find_entry
 from runner.benchmarks.cli_tool_bench.construction.made import is_reviewed
 from runner.benchmarks.cli_tool_bench.construction.recipe import FILE, FOLDER, LANGUAGES, Recipe, write_recipe
-from runner.benchmarks.cli_tool_bench.construction.rejections import RejectedError, Rejection, rejected
 from runner.benchmarks.cli_tool_bench.construction.selection import Finished
 from runner.benchmarks.cli_tool_bench.construction.steps import Steps
 from runner.benchmarks.cli_tool_bench.dataset import CliToolBench, ToolTask
@@ -25,6 +24,7 @@ from runner.benchmarks.cli_tool_bench.indexes import CALLED
 from runner.benchmarks.sources.published_package import Package
 from runner.benchmarks.sources.references import fetch_context
 from runner.benchmarks.sources.registries import look_up
+from runner.benchmarks.sources.rejections import RejectedError, Rejection, rejected
 from runner.benchmarks.sources.task_toml import read_toml
 from runner.errors import FetchError, TaskError
 from runner.records.base import first_fault

@@ -20,7 +20,7 @@ from pydantic import Field, ValidationError
 
 from runner.benchmarks.cli_tool_bench.case_file import mentions
 from runner.benchmarks.cli_tool_bench.construction import inside
-from runner.benchmarks.cli_tool_bench.construction.answers import fenced
+from runner.benchmarks.sources.answers import fenced
 from runner.records import Environment, Record
 from runner.records.base import first_fault
 from runner.records.cases import Case, CaseLimits, CaseSide

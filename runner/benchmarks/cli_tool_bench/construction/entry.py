@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator
 
-from runner.benchmarks.cli_tool_bench.construction.rejections import rejected
+from runner.benchmarks.sources.rejections import rejected
 
 LONGEST_NAME = 255
 """Longest name of an executable or a repository, in characters. File systems allow no longer ones."""

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from runner.benchmarks.cli_tool_bench.construction.rejections import Rejection
+from runner.benchmarks.sources.rejections import Rejection
 from runner.records import Record
 
 if TYPE_CHECKING:

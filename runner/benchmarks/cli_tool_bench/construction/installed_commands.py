@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 from runner.benchmarks.cli_tool_bench.construction.entry import match
 from runner.benchmarks.cli_tool_bench.construction.help.pages import is_help
 from runner.benchmarks.cli_tool_bench.construction.recipe import LANGUAGES
-from runner.benchmarks.cli_tool_bench.construction.rejections import breaking, rejected
 from runner.benchmarks.cli_tool_bench.indexes import find, opened
 from runner.benchmarks.cli_tool_bench.installation import install
 from runner.benchmarks.sources.references import fetch_context
+from runner.benchmarks.sources.rejections import breaking, rejected
 from runner.records import EgressAttempt, Image, Record, Task, VerifierSpec
 from runner.records.cases import Case, CaseSide
 

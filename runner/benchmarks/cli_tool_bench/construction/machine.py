@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from runner.benchmarks.cli_tool_bench.construction import moved_clock
 from runner.benchmarks.cli_tool_bench.construction.recipe import INSTALL
-from runner.benchmarks.cli_tool_bench.construction.rejections import breaking, rejected
 from runner.benchmarks.cli_tool_bench.installation import Installed, install
 from runner.benchmarks.sources.references import CHECKOUT, identity
+from runner.benchmarks.sources.rejections import breaking, rejected
 from runner.benchmarks.sources.task_toml import table
 from runner.errors import ConfigError, FetchError, TaskError
 from runner.records import Image

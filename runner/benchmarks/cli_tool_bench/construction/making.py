@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from runner.benchmarks.cli_tool_bench.case_file import read_cases
 from runner.benchmarks.cli_tool_bench.construction import acceptance, checkout, golden, prompt, scrubbing
-from runner.benchmarks.cli_tool_bench.construction.answers import BY_HAND, Answers, fenced
 from runner.benchmarks.cli_tool_bench.construction.classes import CommandClass, Unrolled, unroll
 from runner.benchmarks.cli_tool_bench.construction.coverage import uncovered
 from runner.benchmarks.cli_tool_bench.construction.drawing import LIBRARY, Draws, Generators, check_source
@@ -38,7 +37,6 @@ from runner.benchmarks.cli_tool_bench.construction.questions import (
     schema_question,
 )
 from runner.benchmarks.cli_tool_bench.construction.recipe import FOLDER, Recipe
-from runner.benchmarks.cli_tool_bench.construction.rejections import rejected
 from runner.benchmarks.cli_tool_bench.construction.schema import (
     CheckedSchema,
     Schema,
@@ -47,9 +45,11 @@ from runner.benchmarks.cli_tool_bench.construction.schema import (
     read_schema,
 )
 from runner.benchmarks.cli_tool_bench.construction.scrubbing import Brand
+from runner.benchmarks.sources.answers import BY_HAND, Answers, fenced
 from runner.benchmarks.sources.published_package import Package
 from runner.benchmarks.sources.references import CHECKOUT, fetch_context
 from runner.benchmarks.sources.registries import look_up, reference
+from runner.benchmarks.sources.rejections import rejected
 from runner.benchmarks.sources.task_toml import table
 from runner.files import write_atomically
 from runner.records import Record

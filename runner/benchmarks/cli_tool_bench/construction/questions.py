@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from runner.benchmarks.cli_tool_bench.construction.answers import Question
 from runner.benchmarks.cli_tool_bench.construction.classes import CommandClass
 from runner.benchmarks.cli_tool_bench.construction.drawing import LIBRARY
-from runner.benchmarks.cli_tool_bench.construction.fences import RULE, enclosed, token_of
+from runner.benchmarks.sources.answers import Question
+from runner.benchmarks.sources.fences import RULE, enclosed, token_of
 
 LONGEST_README = 20_000
 LONGEST_HELP = 60_000

@@ -12,9 +12,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
-from runner.benchmarks.cli_tool_bench.construction.answers import fenced
 from runner.benchmarks.cli_tool_bench.construction.help.layout import defined
 from runner.benchmarks.cli_tool_bench.construction.help.option_lines import is_standard, shows
+from runner.benchmarks.sources.answers import fenced
 from runner.records import Record
 from runner.records.base import first_fault
 

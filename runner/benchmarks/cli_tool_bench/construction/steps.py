@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from runner.benchmarks.cli_tool_bench.construction.rejections import RejectedError, Rejection
+from runner.benchmarks.sources.rejections import RejectedError, Rejection
 from runner.benchmarks.sources.task_files import digest
 from runner.files import write_atomically
 from runner.records import Record

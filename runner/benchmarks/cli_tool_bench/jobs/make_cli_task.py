@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 from pydantic import Field
 
 from runner.benchmarks.cli_tool_bench.construction import checkout
-from runner.benchmarks.cli_tool_bench.construction.answers import Answers
 from runner.benchmarks.cli_tool_bench.construction.making import MadeTask, Making, Workshop
-from runner.benchmarks.cli_tool_bench.construction.model import ANSWER_TOKENS, ConstructionModel
 from runner.benchmarks.cli_tool_bench.construction.recipe import (
     FILE,
     FOLDER,
@@ -23,6 +21,8 @@ from runner.benchmarks.cli_tool_bench.construction.recipe import (
     write_recipe,
 )
 from runner.benchmarks.cli_tool_bench.construction.steps import Steps
+from runner.benchmarks.sources.answering_model import ConstructionModel, most_usd
+from runner.benchmarks.sources.answers import Answers
 from runner.benchmarks.sources.references import CHECKOUT
 from runner.errors import ConfigError, FetchError, TaskError
 from runner.sweeps.cells import Job, Sweep
@@ -110,7 +110,7 @@ class MakeCliTask(Job):
         for recipe in recipes:
             written = sum(path.is_file() for path in (self.path / recipe.tool / FOLDER).rglob("*.py"))
             questions = 0 if self.written_by == "hand" else 2 + recipe.cap
-            cost = questions * self.tries * _most_usd(model) if questions else 0.0
+            cost = questions * self.tries * most_usd(model, LONGEST_QUESTION_TOKENS) if questions else 0.0
             usd += cost
             lines.append(
                 f"{recipe.tool}: {written} generators lie there; at most {questions} answers are asked for"
@@ -192,12 +192,6 @@ def _placed(recipe: Recipe, path: Path) -> Recipe:
         return recipe
     making = path.absolute() / recipe.tool / FOLDER
     return recipe.model_copy(update={"folder": os.path.relpath(Path(recipe.folder).absolute(), making)})
-
-
-def _most_usd(model: Model) -> float:
-    """Return what one answer costs at most: a full README and help read, and a full answer written."""
-    rates = model.prices
-    return (LONGEST_QUESTION_TOKENS * (rates.input or 0) + ANSWER_TOKENS * (rates.output or 0)) / 1e6
 
 
 def _words(made: MadeTask) -> str:

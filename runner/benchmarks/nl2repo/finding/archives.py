@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from runner.archives import Limits
-from runner.benchmarks.nl2repo.upstream import Source, unpack_commit, upstream
+from runner.benchmarks.nl2repo.upstream import Source, move_tests, unpack_commit, upstream
 from runner.benchmarks.sources import packages, sdists
 from runner.benchmarks.sources.checkouts import head
 from runner.benchmarks.sources.clients import debian_source
@@ -89,22 +89,28 @@ def unpacked(candidate: Candidate, clone: Path | None, cache: Path, say: Say) ->
             debian_source(source.package, source.digest, place / "source", say)
         elif place and clone:
             unpack_commit(clone, source.version, source.digest, place / "source")
+        if place:
+            move_tests(source, place / "source")
     return target / "source"
 
 
 def debian_names(task: str, package: str) -> list[str]:
-    """Return the names that Debian's conventions give the source package of a library."""
+    """Return the names that Debian's conventions give the source package and the package of a library."""
     plain = [re.sub(r"[^a-z0-9.+]+", "-", name.lower()) for name in (package, task)]
-    names = [name for one in plain for name in (one, f"python-{one.removeprefix('python-')}")]
+    names = [
+        name
+        for one in plain
+        for name in (one, *(f"{before}{one.removeprefix('python-')}" for before in ("python-", "python3-")))
+    ]
     return [name for name in dict.fromkeys(names) if re.fullmatch(r"[a-z0-9][a-z0-9+.-]+", name)]
 
 
 def debian_list(
     names: list[str], work: Path, say: Say, ask: Callable[[list[str], Say], str]
-) -> dict[str, Candidate]:
-    """Return source package -> its newest upstream tar file, for those of these names that Debian has."""
+) -> dict[str, list[Candidate]]:
+    """Return name -> its upstream tar files in Debian's suites, the newest first, for the names that Debian has."""
     text = _remembered(work / "debian", names, lambda: {"text": ask(names, say)})["text"]
-    found: dict[str, Candidate] = {}
+    found: dict[str, dict[str, Candidate]] = {}
     for paragraph in text.split("\n\n"):
         fields = dict(re.findall(r"^(Package|Version|Directory): (\S+)$", paragraph, re.MULTILINE))
         sums = paragraph.partition("Checksums-Sha256:")[2]
@@ -118,8 +124,19 @@ def debian_list(
                 digest=f"sha256:{original[1]}",
                 count="truth",
             )
-            found[fields["Package"]] = Candidate(source, {})
-    return found
+            binaries = re.search(r"^Binary:((?:.*\n?)(?: .*\n?)*)", paragraph, re.MULTILINE)
+            known_as = re.findall(r"[^\s,]+", binaries[1]) if binaries else []
+            for name in {fields["Package"], *known_as}.intersection(names):
+                found.setdefault(name, {})[source.digest] = Candidate(source, {})
+    return {
+        name: sorted(each.values(), key=lambda one: _order(one.source.version), reverse=True)
+        for name, each in sorted(found.items())
+    }
+
+
+def _order(version: str) -> tuple[list[int], str]:
+    """Return a key that sorts versions of Debian's tar files: by their numbers, then by their text."""
+    return [int(number) for number in re.findall(r"\d+", version)], version
 
 
 def commit(clone: Path) -> Candidate:

@@ -140,19 +140,20 @@ def wanted(
     return [list(dict.fromkeys(lines)) for lines in (everything, [*least, *used], least)]
 
 
-def pinned(own: str, requirements: list[list[str]], image: Path, python: str) -> Pinned:
+def pinned(absent: tuple[str, ...], requirements: list[list[str]], image: Path, python: str) -> Pinned:
     """Pin the first of these lists that can be pinned, and find the plugins of pytest among them.
 
-    `own` is the library, which no image may have.
+    `absent` are the library, which no image may have, and after it requirements that are installed in another way.
     What our own image installs keeps the image's version. Raises `FetchError` if not even the last can be pinned.
     """
     tools = packages.lines_of((image / "tools.lock").read_text())
     judge = packages.lines_of((image / "judge.lock").read_text())
     ours = {named(line) for line in tools}
-    mine = canonicalize_name(own)
+    mine, *other = map(canonicalize_name, absent)
+    others = {*ours, *other, mine}
     limits = tuple(line.split(" ")[0] for line in (*tools, *judge) if named(line) != mine)
     for at, each in enumerate(requirements, start=1):
-        asked = [line for line in each if canonicalize_name(_name(line)) not in (mine, *ours)]
+        asked = [line for line in each if canonicalize_name(_name(line)) not in others]
         try:
             lines = lock_requirements(
                 tuple(map(packages.requirement, asked)), python=python, constraints=limits
@@ -161,18 +162,18 @@ def pinned(own: str, requirements: list[list[str]], image: Path, python: str) ->
         except FetchError:
             if at == len(requirements):
                 raise
-    kept = tuple(line for line in lines if canonicalize_name(named(line)) not in (mine, *ours))
+    kept = tuple(line for line in lines if canonicalize_name(named(line)) not in others)
     withheld = (mine.replace("-", "_"),) if mine in ours else ()
-    return Pinned(kept, _plugins(kept), withheld)
+    return Pinned(kept, _plugins(kept, python), withheld)
 
 
-def _plugins(lines: tuple[str, ...]) -> tuple[str, ...]:
+def _plugins(lines: tuple[str, ...], python: str) -> tuple[str, ...]:
     """Return the modules of pytest plugins in these packages, as the entry points of their wheels name them."""
     found: list[str] = []
     if not lines:
         return ()
     with tempfile.TemporaryDirectory() as folder:
-        install_wheels(lines, Path(folder))
+        install_wheels(lines, Path(folder), python)
         for file in sorted(Path(folder).glob("*.dist-info/entry_points.txt")):
             parser = configparser.ConfigParser(delimiters=("=",), interpolation=None, strict=False)
             try:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from runner.benchmarks.nl2repo import published_folder
-from runner.benchmarks.nl2repo.dataset import LEAST_OF_PUBLISHED
+from runner.benchmarks.nl2repo.dataset import LEAST_OF_PUBLISHED, PythonImage
 from runner.benchmarks.nl2repo.finding import archives, document_names, requirements, test_counts
 from runner.benchmarks.nl2repo.finding.archives import Candidate, Release
 from runner.benchmarks.nl2repo.finding.test_counts import Count
 from runner.benchmarks.nl2repo.published_folder import DOCUMENT, Published
 from runner.benchmarks.nl2repo.specification.inventory import code_lines
-from runner.benchmarks.nl2repo.upstream import Source
+from runner.benchmarks.nl2repo.upstream import PYTHON, Source
 from runner.benchmarks.sources.packages import python_name
 from runner.benchmarks.sources.python_declared import read_declared
-from runner.benchmarks.sources.registry_pypi import described
+from runner.benchmarks.sources.registry_pypi import described, named
+from runner.benchmarks.sources.sdists import sdist_digest
 from runner.errors import ConfigError, FetchError, TaskError
 from runner.records import Record
 from runner.terminal.escaping import Say
@@ -49,11 +50,33 @@ class Finding(Record):
     """Reason why there is no source; empty if there is one."""
 
 
+class PythonChoice(Record):
+    """Version of Python that a task takes instead of the usual one."""
+
+    version: str
+    why: str
+    """Reason, as a sentence."""
+
+
+class Hints(Record):
+    """What a user knows about a task's source and its archive does not say."""
+
+    requires: tuple[str, ...] = ()
+    """Packages that its tests require although its archive does not say so."""
+    sdists: tuple[str, ...] = ()
+    """Requirements without a wheel, as `name==version`. What they require themselves is to be asked for too."""
+    without: tuple[str, ...] = ()
+    """Versions that cannot be its source, since upstream fails its tests here."""
+    moved: dict[str, str] = {}
+    """See `Source.moved`."""
+    python: PythonChoice | None = None
+
+
 class _Seen:
     """Candidates with their counts, best first when sorted."""
 
-    def __init__(self, published: int, without: tuple[str, ...]) -> None:
-        self.published, self.without = published, without
+    def __init__(self, published: int, hints: Hints) -> None:
+        self.published, self.without, self.moved = published, hints.without, hints.moved
         self.counted: list[tuple[Candidate, Path, Count]] = []
         self.tried: list[str] = []
 
@@ -86,22 +109,18 @@ class Search:
     """Folder of fetched archives, which the dataset shares."""
     work: Path
     """Folder of the index's answers."""
-    image: Path
-    """Build context of the image, whose own packages are not installed twice."""
-    python: str
-    """Version of Python in the image."""
+    image_of: Callable[[str], PythonImage]
+    """Version of Python -> its image, whose own packages are not installed twice. Raises `TaskError`."""
     most: int
     """Largest number of releases of a package that are fetched."""
     before: str
     """Date after which uploads are left out, or empty."""
     checkouts: Path | None
-    debian: dict[str, Candidate]
-    """Source package -> its tar file."""
+    debian: dict[str, list[Candidate]]
+    """Package of Debian -> its tar files, the newest first."""
     say: Say
-    requires: Mapping[str, tuple[str, ...]]
-    """Task -> what its tests require although its archive does not say so."""
-    without: Mapping[str, tuple[str, ...]]
-    """Task -> versions that cannot be its source, since upstream fails its tests here."""
+    hints: Mapping[str, Hints]
+    """Task -> what the user knows about it."""
 
     def find(self, folder: Path, package: str, documents: dict[str, list[str]]) -> Finding:
         """Return the source of a task, or the reason why there is none.
@@ -114,7 +133,7 @@ class Search:
             published_folder.check_document(folder, package, documents)
         except TaskError as error:
             return finding.model_copy(update={"reason": str(error)})
-        seen = _Seen(published.count, self.without.get(folder.name, ()))
+        seen = _Seen(published.count, self.hints.get(folder.name, Hints()))
         self._try_all(folder, package, published, seen)
         told = {"published": published.count, "tried": tuple(seen.tried)}
         best = seen.best()
@@ -140,9 +159,11 @@ class Search:
         document = (folder / DOCUMENT).read_text("utf-8", errors="replace")
         self._try_sdists(package, document_names.versions(package, document), published, seen)
         if not seen.enough():
-            for name in archives.debian_names(folder.name, package):
-                if name in self.debian and not seen.enough():
-                    self._look(self.debian[name], None, published, seen)
+            names = archives.debian_names(folder.name, package)
+            tars = {tar.source.digest: tar for name in names for tar in self.debian.get(name, ())}
+            for tar in tars.values():
+                if not seen.enough():
+                    self._look(tar, None, published, seen)
         clone = self.checkouts / folder.name if self.checkouts else None
         if clone and clone.is_dir() and not seen.enough():
             try:
@@ -207,6 +228,7 @@ class Search:
 
     def _look(self, candidate: Candidate, clone: Path | None, published: Published, seen: _Seen) -> None:
         """Unpack a candidate, and count its tests."""
+        candidate = candidate._replace(source=candidate.source.model_copy(update={"moved": seen.moved}))
         name = f"{candidate.source.kind} {candidate.source.version}"
         try:
             place = archives.unpacked(candidate, clone, self.cache, self.say)
@@ -226,15 +248,28 @@ class Search:
     def _complete(self, task: str, source: Source, package: str, found_in: tuple[Path, Published]) -> Source:
         """Return a source with licence, lines and requirements. Raises `FetchError`, or `ValueError` for odd names."""
         place, published = found_in
+        hints = self.hints.get(task, Hints())
+        chosen = hints.python or PythonChoice(version=PYTHON, why="")
         tests = test_counts.test_files(place, published)
-        wanted = requirements.wanted(place, tests, self.requires.get(task, ()), published.commands)
-        found = requirements.pinned(python_name(package), wanted, self.image, self.python)
+        wanted = requirements.wanted(place, tests, hints.requires, published.commands)
+        image = self.image_of(chosen.version).image
+        absent = (python_name(package), *(named(line) for line in hints.sdists))
+        found = requirements.pinned(absent, wanted, image, chosen.version)
         fields = {
             "license": _license(place) or UNKNOWN_LICENSE,
+            "python": chosen.version,
+            "python_reason": chosen.why,
+            "sdists": tuple(map(_with_digest, hints.sdists)),
             "lines": code_lines(place),
             **found._asdict(),
         }
         return Source.model_validate(source.model_dump() | fields)
+
+
+def _with_digest(line: str) -> str:
+    """Return a requirement `name==version` with the digest of its sdist. Raises `ConfigError` if it has none."""
+    name, _, version = line.partition("==")
+    return f"{line} --hash={sdist_digest(name, version)}"
 
 
 def _license(place: Path) -> str:

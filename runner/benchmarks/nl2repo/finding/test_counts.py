@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
 
 from runner.benchmarks.nl2repo.published_folder import Published
 from runner.benchmarks.nl2repo.suite import targets
 
+NAMES = ("test_*.py", "*_test.py")
+"""Patterns of the names of files that pytest collects by default."""
 LARGEST = 4 << 20
 """Largest test file that is read, in bytes."""
 
@@ -29,7 +33,8 @@ def test_files(root: Path, published: Published) -> list[Path]:
     """
     wanted = [path for command in published.commands for path in targets(command)]
     places = [path for path in wanted if path not in ("", ".")] or list(published.hidden)
-    found = {file for place in places for file in _collected(root, place)}
+    names = _names(root)
+    found = {file for place in places for file in _collected(root, place, names)}
     return sorted(found)
 
 
@@ -71,13 +76,22 @@ def _exists(place: Path) -> bool:
     return place.is_dir() or any(place.parent.glob(f"{place.name}.*"))
 
 
-def _collected(root: Path, place: str) -> Iterator[Path]:
+def _names(root: Path) -> tuple[str, ...]:
+    """Return the patterns of file names that pytest collects in an archive."""
+    for name in ("pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg"):
+        text = (root / name).read_text("utf-8", "replace") if (root / name).is_file() else ""
+        if found := re.search(r"^python_files\s*=\s*(\[[^\]]*\]|.*(?:\n[ \t]+.*)*)", text, re.MULTILINE):
+            return tuple(re.findall(r"[\w.*?-]+", found[1]))
+    return NAMES
+
+
+def _collected(root: Path, place: str, names: tuple[str, ...]) -> Iterator[Path]:
     start = root / place
     if not start.resolve().is_relative_to(root.resolve()):
         return
     files = [start] if start.is_file() else sorted(start.rglob("*.py"))
     for file in files:
-        named = file == start or file.name.startswith("test_") or file.name.endswith("_test.py")
+        named = file == start or any(fnmatchcase(file.name, name) for name in names)
         if named and file.suffix == ".py" and not file.is_symlink() and file.stat().st_size <= LARGEST:
             yield file
 

@@ -16,8 +16,9 @@ from pydantic import Field, ValidationError, field_validator
 from runner.benchmarks.nl2repo import published_folder
 from runner.benchmarks.nl2repo.dataset import SOURCE, Nl2RepoBench
 from runner.benchmarks.nl2repo.finding import archives, document_names
-from runner.benchmarks.nl2repo.finding.search import Finding, Search
+from runner.benchmarks.nl2repo.finding.search import Finding, Hints, PythonChoice, Search
 from runner.benchmarks.nl2repo.jobs.make_task import dataset_of
+from runner.benchmarks.nl2repo.upstream import PYTHON
 from runner.benchmarks.sources import packages
 from runner.benchmarks.sources.task_files import digest, short, tree_digest
 from runner.errors import ConfigError, EngineError, FetchError, ImageError
@@ -27,8 +28,6 @@ from runner.terminal.escaping import Say, one_line
 
 NAME = "nl2repo_sources"
 UNANSWERED = "Something did not answer, and the same command asks again"
-PYTHON = "3.13"
-"""Version of Python in `tasks/nl2repo/image`."""
 
 
 class FindNl2RepoSources(Job):
@@ -45,8 +44,14 @@ class FindNl2RepoSources(Job):
     """Task -> name on the package index, where that is neither in the document nor the task's name."""
     requires: dict[str, tuple[str, ...]] = {}
     """Task -> packages that its tests require although its archive does not say so."""
+    sdists: dict[str, tuple[str, ...]] = {}
+    """Task -> requirements without a wheel, as `name==version`."""
     without: dict[str, tuple[str, ...]] = {}
     """Task -> versions that `job=verify_ground_truth` has refused, so that the next best one is taken."""
+    moved: dict[str, dict[str, str]] = {}
+    """Task -> path in the authors' layout -> path in the archive, for tests that the authors put elsewhere."""
+    pythons: dict[str, PythonChoice] = {}
+    """Task -> version of Python, if it needs another one than the usual one, and the reason."""
     most: int = Field(default=5, ge=1)
     """Largest number of releases of one package that are fetched."""
     before: str = Field(default="", pattern=r"(\d{4}-\d\d-\d\d)?")
@@ -58,6 +63,11 @@ class FindNl2RepoSources(Job):
     @classmethod
     def _are_names(cls, value: dict[str, str]) -> dict[str, str]:
         return {task: packages.python_name(name) for task, name in value.items()}
+
+    @field_validator("sdists")
+    @classmethod
+    def _are_exact(cls, value: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+        return {task: tuple(map(packages.exact, lines)) for task, lines in value.items()}
 
     @field_validator("requires")
     @classmethod
@@ -112,24 +122,33 @@ class FindNl2RepoSources(Job):
         return Search(
             cache=dataset.verifier.cache,
             work=work,
-            image=dataset.image,
-            python=PYTHON,
+            image_of=dataset.image_of,
             most=self.most,
             before=self.before,
             checkouts=dataset.checkouts,
             debian=_debian(asked, work, say) if self.debian and asked else {},
             say=say,
-            requires=self.requires,
-            without=self.without,
+            hints={task: self._hints(task) for task in names},
+        )
+
+    def _hints(self, task: str) -> Hints:
+        return Hints(
+            requires=self.requires.get(task, ()),
+            sdists=self.sdists.get(task, ()),
+            without=self.without.get(task, ()),
+            moved=self.moved.get(task, {}),
+            python=self.pythons.get(task),
         )
 
     def _find(self, search: Search, folder: Path, package: str, documents: dict[str, list[str]]) -> Finding:
         """Return the finding from its file, or search and write the file."""
-        own = [self.requires.get(folder.name, ()), self.without.get(folder.name, ())]
-        options = [package, self.most, self.before, sorted(search.debian), str(search.checkouts), *own]
+        hints = self._hints(folder.name)
+        chosen = hints.python.version if hints.python else PYTHON
+        own = hints.model_dump(mode="json")
+        options = [package, self.most, self.before, sorted(search.debian), str(search.checkouts), own]
         files = tree_digest(folder, published_folder.PARTS)
         code = code_digest(Path(archives.__file__).parent.glob("*.py"))
-        key = digest([folder.name, files, options, tree_digest(search.image), code])
+        key = digest([folder.name, files, options, tree_digest(search.image_of(chosen).image), code])
         file = search.work / "findings" / f"{short(key)}.json"
         try:
             return Finding.model_validate_json(file.read_bytes())
@@ -154,7 +173,7 @@ class FindNl2RepoSources(Job):
         write_atomically(folder / "reasons.yaml", yaml.safe_dump(reasons, width=10_000).encode())
 
 
-def _debian(names: list[str], work: Path, say: Say) -> dict[str, archives.Candidate]:
+def _debian(names: list[str], work: Path, say: Say) -> dict[str, list[archives.Candidate]]:
     """Return what Debian has of these names; nothing, with a remark, if there is no engine to ask it."""
     from runner.sandbox.docker.debian_pool import describe_sources  # noqa: PLC0415 - only this needs an engine
 

@@ -8,9 +8,15 @@ from pathlib import Path
 
 from pydantic import Field
 
-from runner.benchmarks.nl2repo.specification.coverage import coverage
+from runner.benchmarks.nl2repo.specification.coverage import coverage, unnamed
 from runner.benchmarks.nl2repo.specification.entries import Entry
-from runner.benchmarks.nl2repo.specification.inventory import code_lines, inventory
+from runner.benchmarks.nl2repo.specification.inventory import (
+    assigned_attributes,
+    code_lines,
+    import_root,
+    inventory,
+)
+from runner.benchmarks.nl2repo.specification.used_names import read_tests, used_names
 from runner.errors import ConfigError
 from runner.files import write_atomically
 from runner.sweeps.cells import Job, Sweep
@@ -42,13 +48,15 @@ class SpecInventory(Job):
 
 
 class SpecCoverage(Job):
-    """Job that measures how much of a package's public API a document names with the right signature."""
+    """Job that measures how much of a package's public API, and of what its tests use, a document names."""
 
     path: Path
     """See `SpecInventory.path`."""
     document: Path
+    tests: Path | None = None
+    """Folder or file of the tests; every name that they import or reach must then be in the document, too."""
     least: float = Field(default=0.0, ge=0, le=1)
-    """Share below which the exit code is 4."""
+    """Share below which the exit code is 4: of the public API, and of what the tests use."""
 
     def run(self, sweep: Sweep) -> int:  # noqa: ARG002 - a job's signature
         """Return exit code 0, or 4 below `least`. Raises `ConfigError` when something cannot be read."""
@@ -68,7 +76,21 @@ class SpecCoverage(Job):
         print(
             f"{found.share:.1%} of the public API: {len(found.right)} of {everything} are named with their signature"
         )
-        return 0 if found.share >= self.least else 4
+        used = self._print_used(entries, text) if self.tests else 1.0
+        return 0 if min(found.share, used) >= self.least else 4
+
+    def _print_used(self, entries: list[Entry], document: str) -> float:
+        """Print the names that the tests use and the document lacks. Return the share that it has."""
+        tests = read_tests(self.tests or self.path, import_root(self.path))
+        uses = used_names(tests, entries, assigned_attributes(self.path))
+        lacking = unnamed(uses, document)
+        for use in lacking:
+            print(f"used by the tests, not named: {use.file}:{use.line}  {use.kind} {use.name}")
+        share = 1 - len(lacking) / len(uses) if uses else 1.0
+        print(
+            f"{share:.1%} of what the tests use: {len(uses) - len(lacking)} of {len(uses)} names are in the document"
+        )
+        return share
 
 
 def write_inventory(entries: list[Entry], into: Path) -> None:

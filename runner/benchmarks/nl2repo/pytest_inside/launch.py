@@ -4,27 +4,29 @@
 
 This program belongs to root and starts before any code of the candidate. It runs on the runtime's own interpreter
 (`sandbox.inside.PYTHON`), tests run on the image's. The judge reads only this program's standard output, one JSON
-object per line. The output of commands goes to standard error and means nothing. Reports arrive through a pipe; each
-line begins with a random word that was drawn for the command. Standard library only.
+object per line. The output of commands goes to standard error and means nothing. Reports arrive through a socket, one a
+message. The kernel says which process sent a message; `_Reports` says whose are believed. Standard library only.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import secrets
 import select
 import shutil
 import signal
+import socket
 import stat
+import struct
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 LINE = 16_384
-"""Longest report, in bytes. Our plugin writes no longer ones."""
+"""Longest message, in bytes. Our plugin sends no longer ones."""
 REPORTS = 100_000
 """Largest number of reports of one command; further ones are dropped."""
 EVENTS = ("test", "collection", "forged")
@@ -32,8 +34,10 @@ EVENTS = ("test", "collection", "forged")
 IMAGE_ENV = {name[1:]: value for name, value in os.environ.items() if name[0] == "+"}
 """Environment of the image. Each name is prefixed with `+` for the interpreter, so that no variable affects it."""
 CHANNEL = "ASSAY_REPORT"
-"""Variable with `fd:word` for `session.py`, set only for commands that run tests. Code in such a command can find it
-(`/proc/PID/environ`). The word keeps out code that writes to every descriptor, but not code written to be judged."""
+"""Variable with the number of the socket's descriptor for `session.py`, set only for commands that run tests. It is not
+a secret: code in such a command finds the socket, and can write to it."""
+CREDENTIALS = struct.Struct("3i")
+"""Process, user and group of a message's sender, as the kernel adds them."""
 PLUGINS = "ASSAY_PLUGINS"
 _PYTEST = '#!/bin/sh\nexec {python} -I -S {session} "$@"\n'
 _PYTHON = """#!/bin/sh
@@ -68,6 +72,7 @@ def main(path: str) -> None:
         **{name: value for name, value in IMAGE_ENV.items() if name.startswith("PIP_")},
         **spec["env"],
     }
+    spec["session"] = str(place / "session.py")
     for index, command in enumerate(spec["commands"], start=spec["first"]):
         ended = _run(index, command, spec, env, owner)
         _write({"event": "command", "command": index, **ended})
@@ -98,15 +103,15 @@ def _run(
     index: int, command: str, spec: dict[str, Any], env: dict[str, str], owner: Owner
 ) -> dict[str, object]:
     """Run one command in a shell to its end or its time limit, then kill everything that it started."""
-    reading, writing = os.pipe()
-    word = secrets.token_hex(16)
+    channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    channel.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
     began = time.monotonic()
     deadline = began + float(spec["seconds"])
     judged = index in spec["judged"]
     shell = subprocess.Popen(
         ["/bin/bash", "-c", command],
         cwd=str(spec["workdir"]),
-        env={**env, CHANNEL: f"{writing}:{word}"} if judged else env,
+        env={**env, CHANNEL: str(theirs.fileno())} if judged else env,
         stdin=subprocess.DEVNULL,
         stdout=sys.stderr.fileno(),
         user=owner.uid,
@@ -114,10 +119,10 @@ def _run(
         extra_groups=[],
         umask=0o022,
         start_new_session=True,
-        pass_fds=(writing,) if judged else (),
+        pass_fds=(theirs.fileno(),) if judged else (),
     )
-    os.close(writing)
-    reports = _Reports(reading, index, word)
+    theirs.close()
+    reports = _Reports(channel, index, shell.pid, str(spec["session"]))
     while shell.poll() is None and time.monotonic() < deadline:
         reports.wait(0.05)
     late = shell.poll() is None
@@ -125,42 +130,88 @@ def _run(
     shell.wait()
     while reports.wait(0.0):
         pass
-    os.close(reading)
+    channel.close()
     return {"code": None if late else shell.returncode, "seconds": time.monotonic() - began}
 
 
 class _Reports:
-    """Reports from one command's pipe. Lines that do not begin with the word are dropped."""
+    """Reports from one command's socket.
 
-    def __init__(self, pipe: int, command: int, word: str) -> None:
-        self._pipe, self._command, self._word = pipe, command, f"{word} ".encode()
-        self._rest = b""
+    A session introduces itself before code of the candidate runs in its process: its first message names a word that it
+    has drawn. From then on a message of this process counts if it has the word and the next number. Messages of
+    other processes and without the word are dropped, and a number that is missing means that reports were suppressed.
+    """
+
+    def __init__(self, channel: socket.socket, command: int, shell: int, session: str) -> None:
+        self._channel, self._command, self._shell = channel, command, shell
+        self._session = session.encode()
+        self._words: dict[int, bytes] = {}
+        self._numbers: dict[int, int] = {}
         self._left = REPORTS
 
     def wait(self, seconds: float) -> bool:
-        """Pass on what arrives within `seconds`; return whether anything did."""
-        if not select.select([self._pipe], [], [], seconds)[0]:
+        """Pass on a report that arrives within `seconds`; return whether there was a message."""
+        if not select.select([self._channel], [], [], seconds)[0]:
             return False
-        data = os.read(self._pipe, 65_536)
-        if not data:
+        try:
+            data, control, _, _ = self._channel.recvmsg(LINE + 1, socket.CMSG_SPACE(CREDENTIALS.size))
+        except ConnectionResetError:  # an answer of ours was never read; messages may still be there
+            return True
+        if not control:  # an empty message has a sender: there is nobody left
             time.sleep(seconds)
             return False
-        *lines, rest = (self._rest + data).split(b"\n")
-        self._rest = rest[-LINE:]
-        for line in lines:
-            self._pass_on(line)
+        self._read(data, CREDENTIALS.unpack(control[0][2])[0])
         return True
 
-    def _pass_on(self, line: bytes) -> None:
-        if not line.startswith(self._word) or len(line) > LINE or not self._left:
-            return
+    def _read(self, data: bytes, sender: int) -> None:
+        word, _, rest = data.partition(b" ")
+        number, _, text = rest.partition(b" ")
+        if sender not in self._words:
+            self._introduce(sender, word)
+        elif word == self._words[sender]:
+            self._numbers[sender] += 1
+            if number != str(self._numbers[sender]).encode():
+                self._pass_on({"event": "forged", "message": "reports were suppressed"})
+            elif len(data) <= LINE:
+                self._pass_on(_parsed(text))
+
+    def _introduce(self, sender: int, word: bytes) -> None:
+        """Answer a process's first message, and remember its word if it is a session that the command started."""
+        known = word != b"" and self._is_session(sender)
+        if known:
+            self._words[sender], self._numbers[sender] = word, 0
+        with suppress(OSError):
+            self._channel.send(b"1" if known else b"0", socket.MSG_DONTWAIT)
+
+    def _is_session(self, process: int) -> bool:
+        """Return whether a process runs our session, and neither a session nor a process without parents started it.
+
+        A fork of a session has the session's command line: its ancestors tell them apart.
+        """
         try:
-            report = json.loads(line[len(self._word) :])
-        except (ValueError, RecursionError):
-            return
-        if isinstance(report, dict) and report.get("event") in EVENTS:
+            arguments = Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
+            if arguments[1:4] != [b"-I", b"-S", self._session]:
+                return False
+            while process != self._shell:
+                stat_line = Path(f"/proc/{process}/stat").read_bytes()
+                process = int(stat_line.rpartition(b")")[2].split()[1])
+                if process <= 1 or process in self._words:
+                    return False
+        except (OSError, ValueError, IndexError):
+            return False
+        return True
+
+    def _pass_on(self, report: object) -> None:
+        if self._left and isinstance(report, dict) and report.get("event") in EVENTS:
             self._left -= 1
             _write({**report, "command": self._command})
+
+
+def _parsed(text: bytes) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _end_all(owner: Owner) -> None:

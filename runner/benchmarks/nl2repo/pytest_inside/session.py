@@ -2,22 +2,23 @@
 
 `launch.py` starts this program as `python3 -I -S`, so no `sitecustomize`, `.pth` file or environment variable takes
 effect before it. It imports pytest and its plugins from a folder of root's before any code of the candidate. That code
-then runs in this very process, so no defence here is perfect. Two checks make forging take more than a line: tests that
-must fail stand among the others, and the functions that make reports are compared with the originals before every
-report.
+then runs in this very process, so no defence here is perfect. Several make forging take more than a few lines: tests
+that must fail stand among the others under their names; the functions that make reports are compared with the
+originals before every report; reports carry a word that is in no variable, file or module; and this program uses
+builtin functions of its own and is not among the modules.
 """
 
 from __future__ import annotations
 
+import builtins
 import importlib
-import json
+import json.encoder
 import os
 import secrets
 import site
 import sys
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
-from contextlib import suppress
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
@@ -40,14 +41,17 @@ WATCHED = (
         "pluggy._manager",
         "pluggy._result",
         "unittest.case",
-        "json.encoder",
     ),
     "_pytest.assertion.rewrite",
     "__main__",
 )
 """Modules whose functions decide the outcome of a test, or report it."""
+WATCHED_AT_ONCE = ("_pytest.reports", "_pytest.runner", "pluggy._callers")
+"""Those that no test has reason to change, even while it runs."""
 MESSAGE = 1000
 """Longest error, and longest name of its class, in a report, in characters."""
+LONGEST = 16_384
+"""Longest message, in bytes; `launch.py` reads no longer ones."""
 OUTCOMES: dict[tuple[str, str], str] = {
     ("setup", "failed"): "error",
     ("teardown", "failed"): "error",
@@ -59,17 +63,19 @@ OUTCOMES: dict[tuple[str, str], str] = {
 
 def _session() -> int:
     """Import the judge, then make the candidate's packages importable, then run pytest. Return its exit code."""
-    descriptor, _, word = os.environ.pop("ASSAY_REPORT", "").partition(":")
+    descriptor = os.environ.pop("ASSAY_REPORT", "")
     plugins = os.environ.pop("ASSAY_PLUGINS", "").split()
     sys.path.insert(0, JUDGE)
     pytest: Any = importlib.import_module("pytest")  # the judge's: the runner does not depend on it
     for name in plugins:
         importlib.import_module(name)
+    globals().update({name: each for name, each in vars(builtins).items() if not name.startswith("_")})
     sys.argv[0] = "pytest"
     options = [argument for name in plugins for argument in ("-p", name)]
     if plugins:  # they are imported already, which is an error where a suite turns warnings into errors
         options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
-    own = [_reporter(pytest, int(descriptor), word)] if descriptor else []
+    own = [_reporter(pytest, int(descriptor))] if descriptor else []
+    sys.modules["__main__"] = ModuleType("__main__")
     for folder in [*site.getsitepackages(), site.getusersitepackages()]:
         site.addsitedir(folder)
     for builtin in (site.setquit, site.setcopyright, site.sethelper):
@@ -117,13 +123,13 @@ def _functions(module: ModuleType) -> Iterator[tuple[Any, str, object, FunctionT
 class Reporter:
     """Plugin that reports the results of tests."""
 
-    def __init__(self, pytest: Any, report: Callable[[dict[str, object]], None]) -> None:
+    def __init__(self, pytest: Any, report: Callable[[dict[str, Any]], None]) -> None:
         self._pytest, self._report = pytest, report
         self._traps: dict[Any, str] = {}
         self._sprung = 0
         self._names: dict[Any, str] = {}
         self._so_far: dict[Any, dict[str, Any]] = {}
-        self._seal = Seal(WATCHED)
+        self._seal, self._inner_seal = Seal(WATCHED), Seal(WATCHED_AT_ONCE)
 
     def pytest_configure(self, config: Any) -> None:
         """Run every test, even after failures."""
@@ -160,12 +166,16 @@ class Reporter:
             seen[item.nodeid] += 1
             count = seen[item.nodeid]
             self._names[item] = f"{item.nodeid}#{count}" if count > 1 else item.nodeid
-        for at in reversed(_borders(self._pytest, items)):
+        tests = list(items)
+        for at in reversed(_borders(self._pytest, tests)):
             secret = secrets.token_hex(8)
-            module = items[min(at, len(items) - 1)].getparent(self._pytest.Module)
-            trap = self._pytest.Function.from_parent(
-                module, name=f"test_{secret}", callobj=_must_fail(secret)
-            )
+            module = tests[min(at, len(tests) - 1)].getparent(self._pytest.Module)
+            likes = [test for test in tests if test.parent is module and hasattr(test, "function")]
+            like = secrets.choice(likes) if likes else None
+            name = like.name if like else f"test_{secret}"
+            called = getattr(like.function, "__name__", name) if like else name
+            callobj = _must_fail(secret, called, str(module.path))
+            trap = self._pytest.Function.from_parent(module, name=name, callobj=callobj)
             self._traps[trap] = secret
             items.insert(at, trap)
 
@@ -176,7 +186,12 @@ class Reporter:
             self._report({"event": "collection", "id": report.nodeid, "message": message})
 
     def pytest_runtest_makereport(self, item: Any, call: Any) -> Generator[None, Any, Any]:
-        """Record one phase of a test, after all other hooks, as a wrapper of pluggy."""
+        """Record one phase of a test, after all other hooks, as a wrapper of pluggy.
+
+        A change that undoes itself while the report is made is there before.
+        """
+        if call.when == "call":
+            self._check_judge(self._inner_seal)
         report = yield
         if item in self._traps:
             self._spring(self._traps[item], report, call)
@@ -186,7 +201,7 @@ class Reporter:
 
     def pytest_sessionfinish(self, session: Any, exitstatus: int) -> None:
         """Check the judge a last time. If only traps failed, the session succeeds, so that `&&` goes on."""
-        self._check_judge()
+        self._check_judge(self._seal)
         if exitstatus == self._pytest.ExitCode.TESTS_FAILED and session.testsfailed == self._sprung:
             session.exitstatus = self._pytest.ExitCode.OK
 
@@ -208,13 +223,13 @@ class Reporter:
             why = call.excinfo.typename[:MESSAGE] if call.excinfo else ""
             result |= {"outcome": outcome, "kind": why, "message": str(report.longrepr or "")[-MESSAGE:]}
         if report.when == "teardown":
-            self._check_judge()
+            self._check_judge(self._seal)
             test = {"id": self._names.get(item, item.nodeid), "file": str(item.path)}
             self._report({"event": "test", **test, **self._so_far.pop(item)})
 
-    def _check_judge(self) -> None:
+    def _check_judge(self, seal: Seal) -> None:
         """Report functions of the judge that have changed."""
-        if changed := self._seal.broken():
+        if changed := seal.broken():
             self._report({"event": "forged", "message": f"changed: {', '.join(changed[:5])}"})
 
 
@@ -227,39 +242,59 @@ HOOKS: dict[str, dict[str, bool]] = {
 """Marks of `Reporter`'s hooks, set once pytest is imported."""
 
 
-def _reporter(pytest: Any, descriptor: int, word: str) -> Reporter:
-    """Return the plugin. Child processes do not inherit the pipe."""
+def _reporter(pytest: Any, descriptor: int) -> Reporter:
+    """Return the plugin. Child processes do not inherit the socket."""
     os.set_inheritable(descriptor, False)  # noqa: FBT003 - the standard library's signature
     for name, marks in HOOKS.items():
         pytest.hookimpl(**marks)(getattr(Reporter, name))
-    return Reporter(pytest, _report_writer(descriptor, word))
+    return Reporter(pytest, _report_writer(descriptor))
 
 
-def _report_writer(descriptor: int, word: str) -> Callable[[dict[str, object]], None]:
-    """Return a function that writes a report. It holds the functions that it calls: modules may be patched later."""
-    write, dumps = os.write, json.dumps
+def _report_writer(descriptor: int) -> Callable[[dict[str, Any]], None]:
+    """Introduce this session to `launch.py`, and return a function that sends it a report of texts and numbers.
 
-    def send(report: dict[str, object]) -> None:
-        with suppress(OSError):
-            write(descriptor, f"{word} {dumps(report)}\n".encode())
+    Reports have a word that only this function knows, and numbers, so that one that is suppressed is missed. The
+    function holds what it calls, in C where it can: modules may be patched later.
+    """
+    write, quote = os.write, json.encoder.encode_basestring_ascii
+    word, number = secrets.token_hex(16), 0
 
+    def send(report: dict[str, Any]) -> None:
+        nonlocal number
+        fields = [
+            f"{quote(name)}: {quote(value) if isinstance(value, str) else float.__repr__(value)}"
+            for name, value in report.items()
+        ]
+        data = f"{word} {number} {{{', '.join(fields)}}}".encode()
+        if len(data) > LONGEST:
+            return
+        number += 1
+        try:
+            write(descriptor, data)
+        except OSError:
+            return
+
+    send({"event": "session"})
+    os.read(descriptor, 1)  # the answer: from now on the word is known
     return send
 
 
 def _borders(pytest: Any, items: list[Any]) -> list[int]:
-    """Return the indices of traps: before the first module's tests and after a random module's. No fixture is split."""
+    """Return the indices of traps: first, last, and after a random module's tests. No fixture is split."""
     modules = [item.getparent(pytest.Module) for item in items]
     ends = [at for at in range(1, len(items) + 1) if at == len(items) or modules[at] is not modules[at - 1]]
-    places = {0, secrets.choice(ends)} if ends else set()
+    places = {0, len(items), secrets.choice(ends)} if ends else set()
     return sorted(at for at in places if modules[min(at, len(items) - 1)] is not None)
 
 
-def _must_fail(secret: str) -> Any:
-    """Return a test that fails with this message."""
+def _must_fail(secret: str, name: str, file: str) -> Any:
+    """Return a test that fails with this message; it has the name of another test and seems to be of this file."""
 
     def check() -> None:
         raise AssertionError(secret)
 
+    check.__code__ = check.__code__.replace(co_name=name, co_filename=file)
+    check.__name__ = check.__qualname__ = name
     return check
 
 

@@ -9,9 +9,12 @@ from collections.abc import Iterable
 
 from runner.benchmarks.nl2repo.specification.entries import Entry
 from runner.benchmarks.nl2repo.specification.inventory import parameters
+from runner.benchmarks.nl2repo.specification.used_names import Use
 from runner.records import Record
 
 _ORDER = ("right", "otherwise", "missing")
+_IMPORT = re.compile(r"^[ \t>.]*(?:from\s+[\w.]+\s+import\s+(?:\([^)]*\)|.*)|import\s+.*)$", re.MULTILINE)
+"""Pattern of an import statement in a document."""
 
 
 class Coverage(Record):
@@ -50,10 +53,20 @@ def coverage(entries: Iterable[Entry], document: str) -> Coverage:
     }
     best: dict[str, str] = {}
     for entry in asked:
-        verdict = _verdict(entry, document, heads.get(entry.short))
+        own = heads.get(entry.short) if entry.kind in ("method", "property") else None
+        verdict = _verdict(entry, document, own)
         best[entry.name] = min(best.get(entry.name, verdict), verdict, key=_ORDER.index)
     named = {word: tuple(name for name, verdict in best.items() if verdict == word) for word in _ORDER}
     return Coverage(**named)
+
+
+def unnamed(uses: Iterable[Use], document: str) -> list[Use]:
+    """Return the uses of a suite whose names the document does not mention.
+
+    A mention in an import statement does not count: it names a thing and says nothing about it.
+    """
+    told = _IMPORT.sub("", document)
+    return [use for use in uses if not _ends(use.name, told)]
 
 
 def _is_dunder(entry: Entry) -> bool:
@@ -81,9 +94,12 @@ def _ends(name: str, document: str) -> list[int]:
 
 
 def _heads(name: str, document: str) -> list[int]:
-    """Return where a class is introduced: headings, `class NAME`, `NAME.`; without the first two, all mentions."""
+    """Return where a class is introduced: headings, `class NAME`, `NAME.`; without the first two, all mentions.
+
+    In a heading such as `class Number(Base)`, only what stands before the parenthesis is introduced.
+    """
     word = rf"(?<!\w){re.escape(name)}(?!\w)"
-    heads = re.finditer(rf"^#.*{word}|\bclass\s+`*{word}", document, re.MULTILINE)
+    heads = re.finditer(rf"^#[^(\n]*{word}|\bclass\s+`*{word}", document, re.MULTILINE)
     own = [match.end() for match in re.finditer(rf"{word}(?=\.\w)", document)]
     return [*own, *([match.end() for match in heads] or _ends(name, document))]
 

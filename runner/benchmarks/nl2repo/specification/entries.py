@@ -46,8 +46,13 @@ def is_public(name: str) -> bool:
 
 
 def statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield a body's statements, including those in `if` and `try`, which depend on a version or a library."""
+    """Yield a body's statements, including those in `if` and `try`, which depend on a version or a library.
+
+    What runs only if the module is a program, under `if __name__ == "__main__"`, defines nothing for others.
+    """
     for node in body:
+        if isinstance(node, ast.If) and _is_program(node.test):
+            continue
         if isinstance(node, ast.If | ast.Try):
             yield from statements(node.body)
             yield from statements(node.orelse)
@@ -55,3 +60,8 @@ def statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
                 yield from statements(handler.body)
         else:
             yield node
+
+
+def _is_program(test: ast.expr) -> bool:
+    left = test.left if isinstance(test, ast.Compare) else None
+    return isinstance(left, ast.Name) and left.id == "__name__"

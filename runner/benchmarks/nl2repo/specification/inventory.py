@@ -11,7 +11,8 @@ from runner.benchmarks.nl2repo.specification.exports import Import, exported, im
 from runner.errors import ConfigError
 
 TESTS = ("test", "tests", "testing")
-"""Names of test folders, which are not part of a package; nor are `test_*.py`, `*_test.py` and `conftest.py`."""
+"""Names of test folders, which are not part of a package; nor are `test_*.py`, `*_test.py`, `tests.py`, `conftest.py`.
+"""
 OUTSIDE = ("build", "dist", "docs", "doc", "examples", "node_modules", "venv")
 _PROPERTIES = {"property", "cached_property", "setter", "deleter", "getter"}
 """Last parts of decorators that make a method an attribute."""
@@ -23,12 +24,7 @@ def inventory(root: Path) -> list[Entry]:
     Private definitions that a public module imports are listed once more, at the end, under the public name. A folder
     `src` is not part of modules' names. Raises `ConfigError` if there is no file, or one cannot be parsed.
     """
-    files = (
-        [root]
-        if root.is_file()
-        else [path for path in sorted(root.rglob("*.py")) if _counts(path.relative_to(root))]
-    )
-    base = root.parent if root.is_file() or (root / "__init__.py").is_file() else root
+    files, base = package_files(root), import_root(root)
     if not files:
         raise ConfigError(f"{root} holds no Python file of a package.")
     entries: list[Entry] = []
@@ -43,17 +39,38 @@ def inventory(root: Path) -> list[Entry]:
 
 def code_lines(root: Path) -> int:
     """Count the lines of a package's code that are neither blank nor a comment (section 3.1.1)."""
-    files = (
-        {root} if root.is_file() else {path for path in root.rglob("*.py") if _counts(path.relative_to(root))}
-    )
-    texts = (path.read_text("utf-8", errors="replace").splitlines() for path in files)
+    texts = (path.read_text("utf-8", errors="replace").splitlines() for path in package_files(root))
     return sum(bool(line.strip()) and not line.strip().startswith("#") for text in texts for line in text)
+
+
+def package_files(root: Path) -> list[Path]:
+    """Return the Python files of a package below a folder, sorted, without tests, documents and examples."""
+    if root.is_file():
+        return [root]
+    return [path for path in sorted(root.rglob("*.py")) if _counts(path.relative_to(root))]
+
+
+def import_root(root: Path) -> Path:
+    """Return the folder from which the modules of `root` are imported, but for a folder `src`."""
+    return root.parent if root.is_file() or (root / "__init__.py").is_file() else root
+
+
+def assigned_attributes(root: Path) -> set[str]:
+    """Return the names of the attributes that the code of a package assigns: `x` of `self.x = 1`."""
+    nodes = (node for file in package_files(root) for node in ast.walk(ast.parse(file.read_bytes())))
+    return {
+        node.attr for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+    }
 
 
 def _counts(path: Path) -> bool:
     name, folders = path.name, path.parts[:-1]
     mine = not any(part in (*TESTS, *OUTSIDE) or part.startswith(".") for part in folders)
-    plain = not (name.startswith("test_") or name.endswith("_test.py") or name in ("conftest.py", "setup.py"))
+    plain = not (
+        name.startswith("test_")
+        or name.endswith("_test.py")
+        or name in ("conftest.py", "setup.py", "tests.py")
+    )
     return mine and plain
 
 

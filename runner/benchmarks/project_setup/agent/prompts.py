@@ -13,7 +13,14 @@ from typing import Any, Final, NamedTuple
 from runner.benchmarks.project_setup.agent.ingredients import Hint, Ingredients
 from runner.benchmarks.project_setup.agent.response import FORM
 from runner.benchmarks.project_setup.agent.summary import CHARACTERS_PER_TOKEN, ends
-from runner.benchmarks.project_setup.deliverables import DOCKERFILE, PROJECT, RESULTS, SCRIPT, WORKSPACE
+from runner.benchmarks.project_setup.deliverables import (
+    DOCKERFILE,
+    PROJECT,
+    RESULTS,
+    SCRIPT,
+    WORKSPACE,
+    project_of,
+)
 from runner.records import Record, Task
 
 ROLE: Final = """\
@@ -30,12 +37,15 @@ project is broken are a result; tests that fail because something is missing are
 `skipped`.
 Run all tests of the project and leave its tests as they are. Results are counted by programs that watch the test \
 frameworks, so what the script itself prints or writes counts for nothing."""
+NO_HISTORY: Final = """\
+The history of the project is not there: `git describe` and tools that ask git for a version find none, and must be \
+told one."""
+HISTORY: Final = """\
+The project is a git checkout with its history and tags, also where your scripts are run: git answers there."""
 MACHINE: Final = f"""\
 You are root in {WORKSPACE}; the project is in {WORKSPACE}/{PROJECT}. This machine is a container itself: there is no \
-Docker in it. The history of the project is not there: \
-`git describe` and tools that ask git for a version find none, and must be told one. What you install here is not in \
-the image that your {DOCKERFILE} makes, so write it there too. The image \
-is built, and the script run in it on an untouched copy of the project, when you call task_done."""
+Docker in it. {{history}} What you install here is not in the image that your {DOCKERFILE} makes, so write it there \
+too. The image is built, and the script run in it on an untouched copy of the project, when you call task_done."""
 TOOLS: Final = """\
 linux_terminal {"command": "..."}
   Runs a command in one shell that lives on: its folder, variables and background jobs are still there with the next \
@@ -167,7 +177,7 @@ def command_prompt(
         {
             "1. Your role": ROLE,
             "2. Goals": f"{GOALS}\n\nThe task, as it was given:\n{task.instruction}",
-            "3. Tools": f"{MACHINE}\n\n{_tools(view.manner)}",
+            "3. Tools": f"{_machine(task)}\n\n{_tools(view.manner)}",
             "4. Guidelines": _guidelines(ingredients),
             "5. Installation hints": _hints(ingredients, lessons),
         }
@@ -179,6 +189,11 @@ def command_prompt(
         {"role": "system", "content": _content([known], 1, marked=marked)},
         {"role": "user", "content": _content([*older, *newer, now], len(older), marked=marked)},
     ]
+
+
+def _machine(task: Task) -> str:
+    project = project_of(task)
+    return MACHINE.format(history=HISTORY if project and (project / ".git").exists() else NO_HISTORY)
 
 
 def _tools(manner: Manner) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from runner.benchmarks.project_setup.deliverables import Outcomes
-from runner.benchmarks.project_setup.frameworks.result_lines import Run
+from runner.benchmarks.project_setup.deliverables import Ended, Outcomes
+from runner.benchmarks.project_setup.frameworks.result_lines import NAME, Run, complete
 
 _RUN: Final = re.compile(r"=== RUN +(\S+)$")
 _TEST: Final = re.compile(r" *--- (PASS|FAIL|SKIP): (\S+) \(\d+\.\d+s\)$")
@@ -18,11 +18,17 @@ _PACKAGE: Final = re.compile(
 )
 
 
+_ENDS: Final[Mapping[str, Ended]] = {"pass": "passed", "fail": "failed", "skip": "skipped"}
+
+
 class _Event(NamedTuple):
     action: str
     """The event: run, pass, fail or skip for a test; ok, no tests or broken for a package."""
     package: str
+    """Name by which a package's events are found; empty in text, where packages follow each other."""
     test: str = ""
+    name: str = ""
+    """Name of the package, at its end."""
 
 
 class _Package:
@@ -32,6 +38,7 @@ class _Package:
         self.first = self.last = first
         self._running: Counter[str] = Counter()
         self._ended: Counter[str] = Counter()
+        self._named: dict[str, Ended] = {}
 
     def take(self, event: _Event, at: int) -> None:
         """Record that a test begins or ends."""
@@ -41,6 +48,7 @@ class _Package:
         else:
             self._running[event.test] -= 1
             self._ended[event.action] += 1
+            self._named[event.test] = _ENDS[event.action]
 
     def outcomes(self, end: str = "") -> Outcomes:
         """Return the outcomes of the tests.
@@ -55,6 +63,12 @@ class _Package:
         elif end == "broken":
             failed += endless or not failed
         return Outcomes(passed=passed, failed=failed, skipped=skipped)
+
+    def run(self, package: str, at: int, end: str = "") -> Iterator[Run]:
+        """Yield the package's run, if it has tests. A test's name begins with the package's."""
+        if (outcomes := self.outcomes(end)).total:
+            named = ((f"{package[-NAME:]} {test}", ended) for test, ended in self._named.items())
+            yield Run(self.first, at, outcomes, complete(named, outcomes))
 
 
 def read(lines: Sequence[str]) -> Iterator[Run]:
@@ -72,11 +86,9 @@ def read(lines: Sequence[str]) -> Iterator[Run]:
             package.take(event, at)
             continue
         del packages[event.package], verbose[event.package]
-        if (outcomes := package.outcomes(event.action)).total:
-            yield Run(package.first, at, outcomes)
-    for package in packages.values():
-        if (outcomes := package.outcomes()).total:
-            yield Run(package.first, package.last, outcomes)
+        yield from package.run(event.name, at, event.action)
+    for name, package in packages.items():
+        yield from package.run(name, package.last)
 
 
 def _text(line: str) -> _Event | None:
@@ -87,7 +99,7 @@ def _text(line: str) -> _Event | None:
         return _Event(match[1].lower(), "", match[2])
     if match := _PACKAGE.match(line):
         good = "no tests" if "[no tests to run]" in match[3] else "ok"
-        return _Event("broken" if match[1] == "FAIL" else good, "")
+        return _Event("broken" if match[1] == "FAIL" else good, "", name=match[2])
     return None
 
 
@@ -103,4 +115,4 @@ def _json(line: str) -> _Event | None:
         return None
     if test:
         return _Event(action, package, test)
-    return _Event("broken" if action == "fail" else "no tests", package)
+    return _Event("broken" if action == "fail" else "no tests", package, name=package)

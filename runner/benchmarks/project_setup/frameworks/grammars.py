@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from runner.benchmarks.project_setup.deliverables import Outcomes
+from runner.benchmarks.project_setup.frameworks import test_trees
 from runner.benchmarks.project_setup.frameworks.result_lines import Grammar, rest, words
 
 _AUTOMAKE: Final = "PASS|FAIL|XFAIL|XPASS|SKIP|ERROR"
@@ -63,7 +64,7 @@ GRAMMARS: Final[Mapping[str, Grammar]] = {
         pairs=re.compile(r"(?P<name>Ran|[a-z][a-z ]*)[ =](?P<n>\d+)"),
         fold=_unittest,
         single=re.compile(
-            r"\w+ \([\w.]+\) \.\.\. (?P<word>ok|FAIL|ERROR|skipped|expected failure|unexpected success)\b"
+            r"(?P<name>\w+ \([\w.]+\)) \.\.\. (?P<word>ok|FAIL|ERROR|skipped|expected failure|unexpected success)\b"
         ),
         tests=words(passed="ok", failed="FAIL,ERROR,unexpected success", skipped="skipped,expected failure"),
         problem=re.compile(
@@ -78,6 +79,7 @@ GRAMMARS: Final[Mapping[str, Grammar]] = {
         total=re.compile(r" +\d+ (?:passing|pending|failing)\b"),
         needs="passing",
         fold=words(passed="passing", failed="failing", skipped="pending"),
+        names=test_trees.MOCHA,
     ),
     "vitest": Grammar(
         begins=re.compile(r" *RUN +v\d"),
@@ -85,7 +87,7 @@ GRAMMARS: Final[Mapping[str, Grammar]] = {
         pairs=re.compile(r"(?P<n>\d+) (?P<name>test|passed|failed|skipped|todo|expected fail)"),
         fold=_vitest,
         partial=re.compile(r" [✓❯×↓] \S.* \(\d+ tests?(?: \| \d+ [a-z ]+)*\)"),
-        single=re.compile(r" (?P<word>[✓×↓□]) \S.* > "),
+        single=re.compile(r" (?P<word>[✓×↓□]) (?P<name>\S.* > .+?)(?: +\d+ms)?$"),
         tests=words(passed="✓", failed="×", skipped="↓,□"),
     ),
     "node": Grammar(
@@ -96,12 +98,13 @@ GRAMMARS: Final[Mapping[str, Grammar]] = {
         single=re.compile(r"(?P<indent> *)(?P<word>[✔✖﹣⚠]) .* \(\d+\.\d+ms\)"),
         tests=words(passed="✔", failed="✖", skipped="﹣,⚠"),
         repeats=re.compile(r"(?:✖ failing|Failed) tests:$"),
+        names=test_trees.node,
     ),
     "cargo": Grammar(
         begins=re.compile(r"running \d+ tests?$"),
         total=re.compile(r"test result: (?:ok|FAILED)\. \d+ passed; \d+ failed;"),
         fold=words(passed="passed,measured", failed="failed", skipped="ignored"),
-        single=re.compile(r"test .+ \.\.\. (?P<word>ok|FAILED|ignored)\b"),
+        single=re.compile(r"test (?P<name>.+) \.\.\. (?P<word>ok|FAILED|ignored)\b"),
         tests=words(passed="ok", failed="FAILED", skipped="ignored"),
     ),
     "surefire": Grammar(
@@ -118,7 +121,7 @@ GRAMMARS: Final[Mapping[str, Grammar]] = {
         total=re.compile(r"\d+ tests? completed(?:, \d+ failed)?(?:, \d+ skipped)?$"),
         pairs=re.compile(r"(?P<n>\d+) (?:tests? )?(?P<name>completed|failed|skipped)"),
         fold=rest("completed", failed="failed", skipped="skipped"),
-        single=re.compile(r"[^\s>][^>]* > .+ (?P<word>PASSED|FAILED|SKIPPED)$"),
+        single=re.compile(r"(?P<name>[^\s>][^>]* > .+) (?P<word>PASSED|FAILED|SKIPPED)$"),
         tests=words(passed="PASSED", failed="FAILED", skipped="SKIPPED"),
     ),
     "ctest": Grammar(
@@ -127,7 +130,7 @@ GRAMMARS: Final[Mapping[str, Grammar]] = {
         # a repeated test has further lines, without the numbers in front
         single=re.compile(
             r" *(?:\d+/\d+)? +Test +#(?P<key>\d+): "
-            r".*(?P<word>Passed|\*\*\*(?:Skipped|Not Run \(Disabled\))?)[^*]{0,60} \d+\.\d+ sec$"
+            r"(?=(?P<name>\S*)).*(?P<word>Passed|\*\*\*(?:Skipped|Not Run \(Disabled\))?)[^*]{0,60} \d+\.\d+ sec$"
         ),
         tests=words(passed="Passed", failed="***", skipped="***Skipped,***Not Run (Disabled)"),
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from runner.benchmarks.project_setup.deliverables import Outcomes, Reading
+from runner.benchmarks.project_setup.deliverables import MOST_NAMED, Outcomes, Reading
 from runner.benchmarks.project_setup.frameworks import go, tap
 from runner.benchmarks.project_setup.frameworks.grammars import GRAMMARS
 from runner.benchmarks.project_setup.frameworks.result_lines import Reader, lines_of
@@ -27,7 +27,8 @@ def read_output(text: str, frameworks: Collection[str] = FRAMEWORKS) -> tuple[Re
         within = any(run.last < line for other, line in last.items() if other != framework)
         last[framework] = max(run.last, last.get(framework, 0))
         if framework in frameworks and not within:
-            readings.append(Reading(framework=framework, outcomes=run.outcomes, way="output"))
+            tests = dict(run.tests) if run.outcomes.total <= MOST_NAMED else {}
+            readings.append(Reading(framework=framework, outcomes=run.outcomes, way="output", tests=tests))
     return tuple(readings)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
+from pathlib import PurePosixPath
 from typing import Final
 from xml.parsers import expat
 
@@ -15,7 +16,7 @@ LARGEST: Final = 64 * 2**20
 _DEEPEST: Final = 64
 """Deepest nesting of elements."""
 _TRS: Final = re.compile(rb"^:test-result: *(PASS|FAIL|XFAIL|XPASS|SKIP|ERROR)\b", re.MULTILINE)
-_TRS_OUTCOMES: Final = {b"PASS": "passed", b"SKIP": "skipped", b"XFAIL": "skipped"}
+_TRS_OUTCOMES: Final[Mapping[bytes, Ended]] = {b"PASS": "passed", b"SKIP": "skipped", b"XFAIL": "skipped"}
 
 
 class _Refused(Exception):  # noqa: N818 - our own handlers end the parser with it
@@ -118,7 +119,16 @@ class _Dashboard(_Cases):
 
 
 def _trs(data: bytes) -> Outcomes:
-    return Outcomes(**Counter(_TRS_OUTCOMES.get(found, "failed") for found in _TRS.findall(data)))
+    outcomes: Counter[str] = Counter(_TRS_OUTCOMES.get(found, "failed") for found in _TRS.findall(data))
+    return Outcomes(**outcomes)
+
+
+def _trs_tests(data: bytes, path: str) -> dict[str, Ended]:
+    """Return the tests in a file of automake, which has the name of its program. Parts of it have numbers, too."""
+    program = "/".join(PurePosixPath(path.removesuffix(".trs")).parts[-2:])
+    found = _TRS.findall(data)
+    names = [program] if len(found) == 1 else [f"{program} {number}" for number in range(1, len(found) + 1)]
+    return {name: _TRS_OUTCOMES.get(result, "failed") for name, result in zip(names, found, strict=True)}
 
 
 _READERS: Final[Mapping[str, Callable[[bytes], Outcomes]]] = {
@@ -129,8 +139,10 @@ _READERS: Final[Mapping[str, Callable[[bytes], Outcomes]]] = {
 }
 
 
-def read_tests(framework: str, data: bytes) -> dict[str, Ended]:
+def read_tests(framework: str, data: bytes, path: str) -> dict[str, Ended]:
     """Return the name of each test in a file that `read_file` can read -> its outcome; empty if it names none."""
+    if framework == "automake":
+        return _trs_tests(data, path)
     if framework not in ("surefire", "gradle"):
         return {}
     cases = _JUnit()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from runner.benchmarks.project_setup.deliverables import Outcomes
+from runner.benchmarks.project_setup.deliverables import MOST_NAMED, Ended, Outcomes
 
 _CONTROL: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ -/]*[0-~])")
 """Control sequences: colours, movements of the cursor, titles of windows."""
@@ -29,6 +31,8 @@ class Run(NamedTuple):
     last: int
     """Numbers of its first and last line."""
     outcomes: Outcomes
+    tests: Mapping[str, Ended] = MappingProxyType({})
+    """Name of each test -> its outcome; empty if the text does not name every test by a name of its own."""
 
 
 MOST: Final = 10**9
@@ -42,6 +46,20 @@ def number(digits: str) -> int:
 
 Reader = Callable[[Sequence[str]], Iterator[Run]]
 """Function from the lines of a text to its runs, in their order, each with at least one test."""
+
+NAME: Final = 200
+"""Longest part of a test's name, in characters, that stands before or above many tests: the text may be hostile."""
+
+Named = Iterable[tuple[str, Ended]]
+"""Names of tests with their outcomes, in the order in which they were printed."""
+
+
+def complete(named: Named, outcomes: Outcomes) -> Mapping[str, Ended]:
+    """Return the names of tests if they are all of a run's tests, and each has one name; otherwise none."""
+    tests = dict(islice(named, MOST_NAMED + 1))
+    ends: Counter[str] = Counter(tests.values())
+    return tests if all(ends[end] == number for end, number in outcomes) else {}
+
 
 Fold = Callable[[Mapping[str, int]], Outcomes]
 """Function from named numbers to outcomes."""
@@ -106,9 +124,22 @@ class Grammar:
     """Quotations of output: their first line, a line that is never within one, and their last line."""
     repeats: re.Pattern[str] | None = None
     """Line after which outcomes of single tests are repeated until the next run."""
+    names: Callable[[Sequence[str]], Named] | None = None
+    """Function from a run's lines to the names of its tests, for frameworks that print them in a tree. Others name a
+    test in the line for it, as `name` in `single`."""
 
     def __call__(self, lines: Sequence[str]) -> Iterator[Run]:
         """Yield the runs in these lines."""
+        first = 0
+        for run in self._runs(lines):
+            if self.names:
+                named = self.names(lines[first : run.last + 1])
+                yield run._replace(tests=complete(named, run.outcomes))
+            else:
+                yield run
+            first = run.last + 1
+
+    def _runs(self, lines: Sequence[str]) -> Iterator[Run]:
         run = _Open(self)
         for at, line in self._own(lines):
             if run.is_over(line, at):
@@ -153,6 +184,7 @@ class _Open:
         self._parts = Outcomes()
         self._words: Counter[str] = Counter()
         self._keyed: dict[str, str] = {}
+        self._named: dict[str, Ended] = {}
         self._problems: Counter[str] = Counter()
         self._indent = 0
 
@@ -207,6 +239,9 @@ class _Open:
             self._keyed[key] = word
         elif indent >= before:
             self._words[word] += 1
+        if name := groups.get("name"):
+            one = self._grammar.tests({word: 1})
+            self._named[name] = "passed" if one.passed else "failed" if one.failed else "skipped"
 
     def closed(self) -> Iterator[Run]:
         """Yield the run if it has tests."""
@@ -218,4 +253,4 @@ class _Open:
         else:
             outcomes = self._parts + grammar.tests(self._words + Counter(self._keyed.values()))
         if outcomes.total:
-            yield Run(self._span[0], self._span[-1], outcomes)
+            yield Run(self._span[0], self._span[-1], outcomes, complete(self._named.items(), outcomes))

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from runner.benchmarks.project_setup.deliverables import Outcomes
-from runner.benchmarks.project_setup.frameworks.result_lines import Run, number
+from runner.benchmarks.project_setup.deliverables import MOST_NAMED, Ended, Outcomes
+from runner.benchmarks.project_setup.frameworks.result_lines import NAME, Run, complete, number
 
 _VERSION: Final = re.compile(r"TAP version 1[34]$")
 _PLAN: Final = re.compile(r"1\.\.(\d{1,9})(?: *#.*)?$")
@@ -21,7 +21,10 @@ _NODE: Final = re.compile(r"# cancelled \d+$")
 """Line that only node's own runner prints, at most six lines after a stream. Node's reader knows more."""
 _NODE_LINES: Final = 6
 
-_PROVE: Final = re.compile(r"(?:\[[\d:]+\] )?\S+ \.\.+(?: |$)")
+_PROVE: Final = re.compile(
+    r"(?:\[[\d:]+\] )?(\S+) \.\.+ ?(?:$|ok\b|skipped\b|Failed\b|Dubious\b|All \d|No subtests|\d+/)"
+)
+"""Line of a file, with its result unless the file's own output follows. Pytest's `collecting ... ` is no such line."""
 _PROVE_FILE: Final = re.compile(r"\S+ +\(Wstat: [\w() ]*Tests: \d+ Failed: (\d{1,9})\)$")
 _PROVE_SKIPPED: Final = re.compile(r"\s+\(less (\d{1,9}) skipped subtests?: \d+ okay\)$")
 _PROVE_TODO: Final = re.compile(r" +TODO passed: +([\d, -]+)$")
@@ -39,6 +42,10 @@ class _Stream:
     """Outcome -> number of points."""
     sure: bool = False
     """Whether a version line or a plan shows that the text is this protocol."""
+    file: str = ""
+    """File that `prove` runs; empty for a program that prints the protocol by itself."""
+    named: dict[str, Ended] = field(default_factory=dict)
+    """Name of each point -> its outcome."""
 
 
 @dataclass
@@ -66,28 +73,34 @@ def read(lines: Sequence[str]) -> Iterator[Run]:
     streams: list[_Stream] = []
     summaries: list[Run] = []
     prove: _Prove | None = None
+    file = ""
     for at, line in enumerate(lines):
         if _NODE.match(line) and streams and at - streams[-1].last <= _NODE_LINES:
             streams.pop()
         elif match := _PROVE_END.match(line):
             if prove and len(streams) == prove.streams:
                 summaries.extend(_summary(prove, at, int(match[1])))
-            prove = None
-        elif _PROVE.match(line):
-            prove = prove or _Prove(at, len(streams))
+            prove, file = None, ""
+        elif match := _PROVE.match(line):
+            prove, file = prove or _Prove(at, len(streams)), match[1]
         else:
             if prove:
                 prove.take(line)
-            _take(streams, line, at)
+            _take(streams, line, at, file)
     runs = [
-        Run(stream.first, stream.last, Outcomes(**stream.points))
+        Run(
+            stream.first,
+            stream.last,
+            found := Outcomes(**stream.points),
+            complete(stream.named.items(), found),
+        )
         for stream in streams
         if stream.sure and stream.points
     ]
     yield from sorted([*summaries, *runs], key=lambda run: run.first)
 
 
-def _take(streams: list[_Stream], line: str, at: int) -> None:
+def _take(streams: list[_Stream], line: str, at: int, file: str) -> None:
     version, plan, point = _VERSION.match(line), _PLAN.match(line), _POINT.match(line)
     if not (version or plan or point):
         return
@@ -97,7 +110,7 @@ def _take(streams: list[_Stream], line: str, at: int) -> None:
         or (plan and (now.plan is not None or now.points.total() not in {0, int(plan[1])}))
     )
     if not now or version or ended:
-        now = _Stream(at, at)
+        now = _Stream(at, at, file=file)
         streams.append(now)
     now.last = at
     if version or plan:
@@ -105,10 +118,19 @@ def _take(streams: list[_Stream], line: str, at: int) -> None:
     if plan:
         now.plan = int(plan[1])
     if point:
-        now.points[_outcome(failed=bool(point[1]), directive=(point[2] or "").lower())] += 1
+        outcome = _outcome(failed=bool(point[1]), directive=(point[2] or "").lower())
+        now.points[outcome] += 1
+        if len(now.named) < MOST_NAMED:
+            now.named[_name(now.file, line, point)] = outcome
 
 
-def _outcome(*, failed: bool, directive: str) -> str:
+def _name(file: str, line: str, point: re.Match[str]) -> str:
+    """Return the number of a point and its description, behind the file that `prove` ran. Descriptions may be equal."""
+    described = line[len(point[1] or "") + len("ok ") : point.start(2) if point[2] else None]
+    return f"{file[-NAME:]} {described.rstrip('# ') if point[2] else described}".lstrip()
+
+
+def _outcome(*, failed: bool, directive: str) -> Ended:
     """Return the outcome of a point. A TODO point should fail, so it counts as failed when it passes."""
     if directive == "skip":
         return "skipped"

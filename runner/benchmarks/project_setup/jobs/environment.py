@@ -44,6 +44,8 @@ class MakeEnvironment(Job):
     """A folder, a tar or zip file, the address of a git repository, or `NAME==VERSION` on the package index."""
     commit: str = ""
     """Commit, tag or branch of a git repository that is given by its address; empty: its main branch."""
+    keep_git: bool = False
+    """Whether the agent and its scripts have the `.git` of a git address, for `git describe` and setuptools_scm."""
     max_mb: float = Field(default=500.0, gt=0)
     """Largest unpacked size of the project."""
     build_seconds: float = Field(default=900.0, gt=0)
@@ -62,8 +64,9 @@ class MakeEnvironment(Job):
         limits = {"build_seconds": self.build_seconds, "test_seconds": self.test_seconds}
         name = given_project.named(self.project)
         folder = sweep.settings.folder / "environment" / name
-        given = given_project.checked_out(self.project, self.commit, folder / "clone")
-        project = given_project.described(given, self.max_mb * 1e6).model_copy(update=limits)
+        given = given_project.checked_out(self.project, self.commit, folder / "clone", git=self.keep_git)
+        project = given_project.described(given, self.max_mb * 1e6, git=self.keep_git)
+        project = project.model_copy(update=limits)
         given_project.write_task(project, folder / "task" / name)
         ours = _of_task(sweep, cell, folder / "task", name)
         if sweep.settings.dry_run:

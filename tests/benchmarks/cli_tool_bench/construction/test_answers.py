@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from runner.benchmarks.cli_tool_bench.construction.answers import BY_HAND, Answers, Question, Talk
 from runner.benchmarks.cli_tool_bench.construction.made import is_reviewed
-from runner.benchmarks.cli_tool_bench.construction.rejections import RejectedError, rejected
 from runner.benchmarks.cli_tool_bench.construction.steps import Steps
+from runner.benchmarks.sources.answers import BY_HAND, Answers, Question, Talk
+from runner.benchmarks.sources.rejections import RejectedError, rejected
 from runner.errors import TaskError
 from runner.records import Record
 

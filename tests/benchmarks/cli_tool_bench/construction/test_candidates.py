@@ -10,8 +10,8 @@ import pytest
 from runner.benchmarks.cli_tool_bench.construction import funnel, selection
 from runner.benchmarks.cli_tool_bench.construction.candidates import Candidate, Filters, read_candidates
 from runner.benchmarks.cli_tool_bench.construction.funnel import Outcome
-from runner.benchmarks.cli_tool_bench.construction.rejections import RejectedError, Rejection
 from runner.benchmarks.cli_tool_bench.construction.selection import Finished
+from runner.benchmarks.sources.rejections import RejectedError, Rejection
 from runner.errors import ConfigError
 
 GOOD = Candidate(

@@ -18,12 +18,12 @@ from pydantic import ValidationError
 from runner.benchmarks.cli_tool_bench.construction import checkout
 from runner.benchmarks.cli_tool_bench.construction.installed_commands import find_entry
 from runner.benchmarks.cli_tool_bench.construction.recipe import Recipe
-from runner.benchmarks.cli_tool_bench.construction.rejections import RejectedError
 from runner.benchmarks.cli_tool_bench.construction.steps import Steps
 from runner.benchmarks.sources import borrowed, checkout_files
 from runner.benchmarks.sources.published_package import Package
 from runner.benchmarks.sources.references import CHECKOUT, Reference, fetch, fetch_context, solution
 from runner.benchmarks.sources.registries import reference
+from runner.benchmarks.sources.rejections import RejectedError
 from runner.errors import FetchError, TaskError
 from runner.resources import ROOT
 from runner.sandbox.docker.provider import DockerSandboxes

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.benchmarks.cli_tool_bench.construction.classes import ExcludedClass, unroll
-from runner.benchmarks.cli_tool_bench.construction.rejections import RejectedError
 from runner.benchmarks.cli_tool_bench.construction.schema import Command, Constraint, Parameter, Schema
+from runner.benchmarks.sources.rejections import RejectedError
 
 
 def flag(*names: str, **more: Any) -> Parameter:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from runner.benchmarks.cli_tool_bench.construction.entry import initials, match
 from runner.benchmarks.cli_tool_bench.construction.installed_commands import find_entry
-from runner.benchmarks.cli_tool_bench.construction.rejections import RejectedError
 from runner.benchmarks.sources.published_package import Package
+from runner.benchmarks.sources.rejections import RejectedError
 from runner.errors import TaskError
 from runner.sandbox.docker.provider import DockerSandboxes
 from tests.support.tool_task_factory import tool_dataset

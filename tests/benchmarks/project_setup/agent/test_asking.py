@@ -26,6 +26,7 @@ from runner.benchmarks.project_setup.agent.response import (
 )
 from runner.benchmarks.project_setup.agent.schemas import schemas
 from runner.benchmarks.project_setup.agent.summary import shortened
+from runner.benchmarks.project_setup.deliverables import ProjectToSetUp
 from runner.errors import RequestRefused
 from runner.records import Image, Left, Model, ModelReply, Prices, SandboxSpec, Task, ToolCall
 from runner.sandbox.local import LocalSandboxes
@@ -239,6 +240,16 @@ def test_the_newest_result_is_shown_verbatim_and_its_status_always() -> None:
     older, newer = history(steps)
     assert "It still runs. Choose.\n(summary) Nothing." in older[-1]
     assert newer == []
+
+
+def test_it_is_told_whether_git_knows_the_projects_history(tmp_path: Path) -> None:
+    def told(project: Path) -> str:
+        task = TASK.model_copy(update={"payload": ProjectToSetUp(project=project)})
+        return str(command_prompt(task, Ingredients(), [], [], "9 left.")[0]["content"])
+
+    (tmp_path / ".git").mkdir()
+    assert "with its history and tags" in told(tmp_path)
+    assert "`git describe` and tools that ask git for a version find none" in told(tmp_path / "none")
 
 
 def test_what_stays_the_same_is_marked_for_caches_that_need_marks() -> None:

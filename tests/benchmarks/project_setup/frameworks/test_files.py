@@ -125,5 +125,19 @@ def test_tests_of_junit_files_are_known_by_name() -> None:
         b'<testsuite><testcase classname="A" name="one"/><testcase classname="A" name="two"><failure/></testcase>'
         b'<testcase classname="B" name="one"><skipped/></testcase></testsuite>'
     )
-    assert read_tests("surefire", data) == {"A.one": "passed", "A.two": "failed", "B.one": "skipped"}
-    assert read_tests("automake", b":test-result: PASS") == {}
+    assert read_tests("surefire", data, "TEST-A.xml") == {
+        "A.one": "passed",
+        "A.two": "failed",
+        "B.one": "skipped",
+    }
+    assert read_tests("ctest", data, "Test.xml") == {}
+
+
+def test_tests_of_automake_are_known_by_their_programs_and_parts() -> None:
+    assert read_tests("automake", b":test-result: PASS\n", "/w/project/tests/one.trs") == {
+        "tests/one": "passed"
+    }
+    parts = (FOLDER / "automake-parts.trs").read_bytes()
+    found = read_tests("automake", parts, "/w/build/tests/parts.trs")
+    assert len(found) == read_file("automake", parts).total  # type: ignore[union-attr]
+    assert all(name.startswith("tests/parts ") for name in found)

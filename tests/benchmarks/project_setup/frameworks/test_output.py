@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from runner.benchmarks.project_setup.deliverables import Outcomes
@@ -88,6 +90,7 @@ def test_line_ends_do_not_matter() -> None:
 
 
 @given(names=st.lists(st.sampled_from(ENDED), min_size=2, max_size=3))
+@example(names=["pytest-mixed-verbose", "automake-good", "prove-good"])  # prove seemed to begin within pytest
 @settings(max_examples=60, deadline=None)
 def test_runs_one_after_the_other_are_their_sum(names: list[str]) -> None:
     assert sums("\n".join(printed(name) for name in names)) == expected(*names)
@@ -221,8 +224,125 @@ def test_no_text_raises(text: str) -> None:
         "Tests: " + "1 passed, " * 900 + "1 total",
         "\x1b[" * 9_000,
         "1.." + "9" * 5_000,
+        "ok 1" + " " * 9_000,
+        " 1/1 Test  #1: " + "." * 9_000,
+        "test " + "a ... " * 900,
+        "  1) " + " (1ms)" * 900,
+        "✔ a" + " (1" * 900,
     ],
 )
 def test_hostile_lines_break_no_reader(line: str) -> None:
     for framework in FRAMEWORKS:
         read_text(framework, f"TAP version 13\n{line}\nFiles=1, Tests={'9' * 5000},\n{line}")
+
+
+NAMED = {
+    "cargo-good": {
+        "tests::is_ignored": "skipped",
+        "tests::passes": "passed",
+        "tests::is_to_panic - should panic": "passed",
+        "two": "passed",
+        "one": "passed",
+        "src/lib.rs - add (line 7)": "skipped",
+        "src/lib.rs - add (line 3)": "passed",
+    },
+    "ctest-mixed": {
+        **dict.fromkeys(("passes", "passes_too", "to_fail_and_does"), "passed"),
+        **dict.fromkeys(("fails", "crashes", "not_there", "late", "to_fail_and_passes"), "failed"),
+        **dict.fromkeys(("skips", "disabled"), "skipped"),
+    },
+    "go-good-verbose": {
+        f"example.org/project/text {name}": "passed"
+        for name in ("TestOne", "TestTwo", "Example_hello", "Example_bye")
+    },
+    "mocha-mixed": {
+        "mixed > passes": "passed",
+        "mixed > passes too": "passed",
+        "mixed > fails": "failed",
+        "mixed > throws": "failed",
+        "mixed > is skipped": "skipped",
+        "mixed > is to be written": "skipped",
+        'mixed > hooks > "before all" hook for "never runs"': "failed",
+    },
+    "node-mixed-tap": {
+        "mixed > passes": "passed",
+        "mixed > fails": "failed",
+        "mixed > throws": "failed",
+        "mixed > is skipped": "skipped",
+        "mixed > is to be written": "skipped",
+        "mixed > fails and is to do": "skipped",
+        "passes too": "passed",
+        "never ends by itself": "failed",
+    },
+    "prove-mixed-verbose": {
+        "./a.t 1 - one": "passed",
+        "./a.t 2 - two": "passed",
+        "./a.t 3 - three": "passed",
+        "./b.t 1 - passes": "passed",
+        "./b.t 2 - fails": "failed",
+        "./b.t 3": "skipped",
+        "./b.t 4": "skipped",
+        "./b.t 5 - known": "skipped",
+        "./b.t 6 - known and passes": "failed",
+        "./b.t 7 - parts": "passed",
+        "./d.t 1 - one": "passed",
+        "./d.t 2 - two": "passed",
+        "./e.t 1 - one": "passed",
+        "./e.t 2": "skipped",
+        "./e.t 3": "skipped",
+    },
+    "tape-mixed": {
+        "1 passes": "passed",
+        "2 fails": "failed",
+        "3 passes too": "passed",
+        "4 is skipped": "skipped",
+        "5 is to do": "skipped",
+        "6 inside": "passed",
+    },
+}  # fmt: skip
+"""Text -> its tests as the framework names them."""
+
+
+def named(text: str) -> dict[str, str]:
+    return {name: end for reading in read_output(text) for name, end in reading.tests.items()}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_tests_are_known_by_their_names(name: str) -> None:
+    assert named(printed(name)) == NAMED[name]
+    if name != "mocha-mixed":  # its tests look like any list of points
+        assert named(f"{JUNK}{printed(name)}\n{JUNK}") == NAMED[name]
+
+
+@pytest.mark.parametrize(
+    "other", ["node-mixed-spec", "node-mixed-colour", "node24-mixed-spec", "node24-mixed-tap"]
+)
+def test_node_names_its_tests_alike_in_all_of_its_forms(other: str) -> None:
+    assert named(printed(other)) == NAMED["node-mixed-tap"]
+
+
+def test_ctest_go_and_mocha_name_their_tests_alike_in_all_of_their_forms() -> None:
+    assert (
+        named(printed("ctest-mixed-parallel"))
+        == named(printed("ctest-mixed-verbose"))
+        == NAMED["ctest-mixed"]
+    )
+    assert named(printed("go-mixed-json")) == named(printed("go-mixed-verbose"))
+    assert named(printed("mocha-mixed-colour")) == NAMED["mocha-mixed"]
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_a_run_names_all_of_its_tests_or_none(name: str) -> None:
+    for reading in read_output(printed(name)):
+        ends = Counter(reading.tests.values())
+        assert not ends or (ends["passed"], ends["failed"], ends["skipped"]) == tuple(
+            reading.outcomes.model_dump().values()
+        )
+
+
+def test_two_tests_of_one_name_are_not_known_by_name() -> None:
+    text = (
+        "running 2 tests\ntest a ... ok\ntest a ... ok\n\ntest result: ok. 2 passed; 0 failed; 0 ignored;\n"
+    )
+    (reading,) = read_output(text)
+    assert (reading.outcomes.passed, reading.tests) == (2, {})

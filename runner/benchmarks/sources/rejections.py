@@ -1,4 +1,4 @@
-"""Rejections of tools: the step of the construction that rejects a tool, and the reason."""
+"""Rejections in a construction: the step that rejects a tool or a document, and the reason."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from pydantic import Field
 from runner.errors import ProgramError, SpoiledMachine, TaskError, VerifierError
 from runner.records import Record
 
-Step = Literal["candidate", "entry", "schema", "classes", "generator", "golden", "prompt", "acceptance"]
-"""Steps of the construction, in their order."""
+Step = Literal[
+    "candidate", "entry", "schema", "classes", "generator", "golden", "prompt", "acceptance", "document"
+]
+"""Steps of the construction of a command-line tool, in their order, and the one that writes a library's document."""
 
 
 class Rejection(Record):
-    """The rejection of a tool, or of a part of a tool, by a step."""
+    """Rejection of a tool, of a part of a tool, or of a document, by a step."""
 
     step: Step
     reason: str = Field(min_length=1, max_length=2_000)
@@ -25,7 +27,7 @@ class Rejection(Record):
 
 
 class RejectedError(TaskError):
-    """A step of the construction refuses a tool."""
+    """Refusal of a tool or a document by a step of the construction."""
 
     def __init__(self, rejection: Rejection) -> None:
         super().__init__(f"{rejection.step}: {rejection.reason}")

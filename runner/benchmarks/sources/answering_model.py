@@ -1,7 +1,7 @@
 """Ask a model for the answers of a construction, through the gateway: metered, capped, recorded and replayable.
 
-Each answer has its own session, and so its own ledger and tape, `<tool>/<file>.jsonl`: a replay of one tool, or of one
-class, needs no other.
+Each answer has its own session, and so its own ledger and tape, `<task>/<file>.jsonl`: a replay of one task, or of one
+answer, needs no other.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from runner.records import Budget, Model
 from runner.records.trial_files import LEDGER
 
 if TYPE_CHECKING:
-    from runner.benchmarks.cli_tool_bench.construction.answers import Question, Talk
+    from runner.benchmarks.sources.answers import Question, Talk
     from runner.gateway.server import Gateway
     from runner.gateway.session import Session
 
@@ -33,13 +33,13 @@ ANSWER_TOKENS = 8192
 
 
 class ConstructionModel:
-    """A model that writes the answers of one tool. See `answers.AskModel`."""
+    """A model that writes the answers of one task. See `answers.AskModel`."""
 
     def __init__(
-        self, gateway: Gateway, model: Model, tool: str, ledgers: Path, usd: float, record: Path | None = None
+        self, gateway: Gateway, model: Model, task: str, ledgers: Path, usd: float, record: Path | None = None
     ) -> None:
-        """`ledgers`: folder of the calls; `usd`: limit on the tool's cost; `record`: folder of a new cassette."""
-        self._gateway, self._model, self._tool = gateway, model, tool
+        """`ledgers`: folder of the calls; `usd`: limit on the task's cost; `record`: folder of a new cassette."""
+        self._gateway, self._model, self._task = gateway, model, task
         self._ledgers, self._usd, self._record = ledgers, usd, record
         self.cost_usd: float | None = 0.0
         """USD of all answers so far; None if one of them has no price."""
@@ -54,21 +54,26 @@ class ConstructionModel:
         """Return the identity of the model whose answers are replayed. Raises `ConfigError` if there are none."""
         tapes = sorted(self._tape(self._model.path, "x").parent.glob("*.jsonl"))
         if not tapes:
-            raise ConfigError(f"model.path: {self._model.path} has no recording of {self._tool}.")
+            raise ConfigError(f"model.path: {self._model.path} has no recording of {self._task}.")
         return cassette.recorded_model(tapes[0])
 
     @contextmanager
     def conversation(self, question: Question) -> Iterator[Talk]:
         """See `answers.AskModel`. The talk raises `JudgeError` when there is no answer or the cap is reached."""
-        left = self._usd - (self.cost_usd or 0.0)
+        if self.cost_usd is None:
+            raise JudgeError(
+                f"{self._task}: an answer has no price, so job.usd={self._usd:g} cannot hold. Give all rates of the "
+                "model: model.prices.input, output, cache_hit, cache_creation."
+            )
+        left = self._usd - self.cost_usd
         if left <= 0:
             raise JudgeError(
-                f"{self._tool}: job.usd={self._usd:g} is spent. Raise it; what is written is kept."
+                f"{self._task}: job.usd={self._usd:g} is spent. Raise it; what is written is kept."
             )
         folder = self._ledgers / f"{question.file.replace('/', '-')}-{question.digest[:8]}"
         spec = SessionSpec(
-            trial=f"{self._tool} {question.file}",
-            task=f"{self._tool}/{question.file}",
+            trial=f"{self._task} {question.file}",
+            task=f"{self._task}/{question.file}",
             model=self._model.model_copy(update={"params": self._model.params | DETERMINISTIC}),
             budget=Budget(name="construction", usd=left),
             ledger=folder / LEDGER,
@@ -85,17 +90,23 @@ class ConstructionModel:
         if self._record is not None:
             tape = self._tape(self._record, question.file)
             cassette.write_tape(folder, tape)
-            # A question quotes the tool's README and help, which a cassette that is passed on must not spread.
+            # A question quotes texts of strangers, which a cassette that is passed on must not spread.
             cassette.keep_digests(tape, CHAT, DETERMINISTIC)
 
     def _say(self, session: Session, file: str, messages: Sequence[dict[str, str]]) -> str:
         request = {"messages": list(messages), "max_completion_tokens": ANSWER_TOKENS}
         answer = self._gateway.ask(session, request)
         if answer.status_code != HTTPStatus.OK:
-            raise JudgeError(f"{self._tool}: {self.name} did not write {file}: {reason(answer.body)}")
+            raise JudgeError(f"{self._task}: {self.name} did not write {file}: {reason(answer.body)}")
         return CHAT.text(answer.body)
 
     def _tape(self, folder: Path | None, file: str) -> Path:
         if folder is None:
             raise ConfigError("model.path: name the folder of the cassette.")
-        return folder / self._tool / f"{file.replace('/', '-')}.jsonl"
+        return folder / self._task / f"{file.replace('/', '-')}.jsonl"
+
+
+def most_usd(model: Model, question_tokens: int) -> float:
+    """Return what one answer costs at most: a question of so many tokens read, and a full answer written."""
+    rates = model.prices
+    return (question_tokens * (rates.input or 0) + ANSWER_TOKENS * (rates.output or 0)) / 1e6

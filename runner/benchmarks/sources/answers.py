@@ -1,4 +1,4 @@
-"""The answers that a task needs: `schema.json`, `context.md` and one generator per class.
+"""The answers that the construction of a task needs, such as a schema, a description or an entry of a document.
 
 Each answer is a file beside the task. A model writes it through the gateway, metered and recorded; a person may write
 the same file by hand. A file that exists is not asked for again, unless a model wrote it for another question.
@@ -15,8 +15,8 @@ from typing import Protocol
 
 from pydantic import ValidationError
 
-from runner.benchmarks.cli_tool_bench.construction.fences import RULE, enclosed, token_of
-from runner.benchmarks.cli_tool_bench.construction.rejections import Step, rejected
+from runner.benchmarks.sources.fences import RULE, enclosed, token_of
+from runner.benchmarks.sources.rejections import Step, rejected
 from runner.errors import TaskError
 from runner.files import write_atomically
 from runner.records import Record
@@ -72,7 +72,7 @@ class AskModel(Protocol):
 
 
 class Answers:
-    """The answers of one tool, in the folder beside its task."""
+    """The answers of one task, in a folder beside it."""
 
     def __init__(self, folder: Path, model: AskModel | None, tries: int) -> None:
         """Without a `model`, every answer must have been written by hand. `tries` limits the attempts at one answer."""
