@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
 from metrics.ams import Scoring
 from metrics.errors import TableError, listed
-from metrics.table import FINISHED, moments
+from metrics.table import FINISHED, categorized, moments
 
 REQUIRED = (
     *("cell", "dataset", "tier", "task", "attempt", "status", "finished_at"),
@@ -63,11 +63,12 @@ def check(
         raise TableError({"No trials": ()})
     typed, problems = _typed(trials)
     problems |= dict(_values(typed))
-    problems |= dict(_keys(typed))
+    coded = categorized(typed, (*NAMES, *PARTS))
+    problems |= dict(_keys(coded))
     if one_dataset:
-        problems |= dict(_datasets(typed))
+        problems |= dict(_datasets(coded))
     if scoring is not None:
-        problems |= dict(_tiers(typed, scoring))
+        problems |= dict(_tiers(coded, scoring))
     if found := {problem: trials.index[rows] for problem, rows in problems.items() if rows.any()}:
         raise TableError(found)
     return typed
@@ -107,7 +108,11 @@ def _bare_numbers(values: pd.Series) -> pd.Series[bool]:
     """Return which values are plain numbers, also as text: they may be seconds, milliseconds or a year."""
     if values.dtype.kind == "M":
         return pd.Series(data=False, index=values.index)
-    return pd.to_numeric(values.astype("str"), errors="coerce").notna()
+    codes, words = pd.factorize(values.astype("str"))  # times are often shared by many trials
+    numbers = pd.to_numeric(pd.Series(words), errors="coerce").notna().to_numpy(bool)
+    return pd.Series(
+        np.append(numbers, False)[codes], index=values.index
+    )  # the code of a missing value is -1
 
 
 def flags(values: pd.Series) -> pd.Series[bool]:
@@ -140,7 +145,7 @@ def _keys(trials: pd.DataFrame) -> Iterator[tuple[str, pd.Series[bool]]]:
             yield f"{name} is missing", trials[name].isna()
     for name in ("cell", "dataset", "tier", "task", *PARTS):
         if name in trials:
-            alike = trials[name].isin(_alike(trials[name]))
+            alike = trials[name].isin(_alike(trials[name].cat.categories))
             words = listed(repr(word) for word in sorted(trials.loc[alike, name].unique()))
             yield f"Names of {name} that look alike ({words})", alike
     unknown = ~trials["status"].isin(STATUSES) & trials["status"].notna()
@@ -157,15 +162,17 @@ def _keys(trials: pd.DataFrame) -> Iterator[tuple[str, pd.Series[bool]]]:
             yield f"One cell of several {part}s ({_each(merged)})", trials["cell"].isin(merged)
     strata = trials[["dataset", "task", "tier"]].drop_duplicates()
     torn = strata.loc[strata.duplicated(["dataset", "task"]), ["dataset", "task"]]
-    tasks = pd.MultiIndex.from_frame(trials[["dataset", "task"]])
-    at_fault = tasks.isin(pd.MultiIndex.from_frame(torn))  # the same name in another dataset is another task
-    yield f"One task in several tiers ({_each(torn['task'])})", pd.Series(at_fault, index=trials.index)
+    at_fault = pd.Series(data=False, index=trials.index)
+    if len(torn):  # the same name in another dataset is another task
+        tasks = pd.MultiIndex.from_frame(trials[["dataset", "task"]])
+        at_fault |= tasks.isin(pd.MultiIndex.from_frame(torn))
+    yield f"One task in several tiers ({_each(torn['task'])})", at_fault
 
 
-def _alike(names: pd.Series[str]) -> set[str]:
+def _alike(names: Iterable[str]) -> set[str]:
     """Return the names that differ from another one only in spaces or in invisible characters."""
     looks: dict[str, list[str]] = {}
-    for name in names.dropna().unique():
+    for name in names:
         visible = "".join(letter for letter in name if unicodedata.category(letter) != "Cf")
         looks.setdefault(" ".join(unicodedata.normalize("NFC", visible).split()), []).append(name)
     return {name for names in looks.values() if len(names) > 1 for name in names}

@@ -9,7 +9,7 @@ import pandas as pd
 
 from metrics.ams import Scoring, ams, tier_scores
 from metrics.attempts import pass_at_k
-from metrics.table import contribution, per_pass, per_task, select, valid
+from metrics.table import GROUPED, categorized, contribution, per_pass, per_task, select, valid
 
 
 def pass_profile(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
@@ -123,11 +123,11 @@ def by_attempt(trials: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:
     with weight has no task with this attempt.
     """
     names = trials["cell"].astype(str) + "\n" + trials["attempt"].astype(int).astype(str)
-    alone = trials.assign(cell=names)
+    alone = categorized(trials.assign(cell=names), GROUPED)
     profile = pass_profile(alone, "latest_completed").groupby("cell")[["planned", "passes"]].sum()
     table = profile.assign(pass_rate=profile["passes"] / profile["planned"])
     table = table.join(ams(tier_scores(alone, scoring), scoring)["AMS"])
-    keys = table.index.to_series().str.rsplit("\n", n=1)
+    keys = table.index.astype("str").to_series().str.rsplit("\n", n=1)
     table.index = pd.MultiIndex.from_arrays([keys.str[0], keys.str[1].astype(int)], names=["cell", "attempt"])
     return table.sort_index()
 

@@ -24,6 +24,9 @@ SELECTED = (
 )
 """Columns that scores are computed from."""
 
+GROUPED = ("cell", "task", "dataset", "tier")
+"""Names by which trials are grouped again and again."""
+
 CBQ = ("quality", "passes")
 """Readings of AgentMeter section 4.2: partial quality of a failed trial counts within its budget, or contributes 0."""
 
@@ -92,7 +95,16 @@ def moments(values: pd.Series) -> pd.Series:
     """Return the values as UTC timestamps; text is read as ISO 8601, in any mix of its forms, other text as NaT."""
     if values.dtype.kind == "M":
         return pd.to_datetime(values, utc=True)
-    return pd.to_datetime(values.astype("str"), utc=True, format="ISO8601", errors="coerce")
+    codes, words = pd.factorize(values.astype("str"))  # times are often shared by many trials
+    read = pd.to_datetime(pd.Series(words, dtype="str"), utc=True, format="ISO8601", errors="coerce")
+    return read.reindex(codes).set_axis(
+        values.index
+    )  # the code of a missing value is -1, which is not in the index
+
+
+def categorized(trials: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """Return the table with these columns as categories, as far as they exist. Grouping by them takes half the time."""
+    return trials.assign(**{name: trials[name].astype("category") for name in names if name in trials})
 
 
 def per_task(trials: pd.DataFrame, rows: pd.DataFrame, values: Sequence[str]) -> pd.DataFrame:

@@ -15,10 +15,11 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 """Error numbers of a full disk."""
 
 
-def write_atomically(path: Path, content: bytes, *, lasting: bool = True) -> None:
+def write_atomically(path: Path, content: bytes | Iterable[bytes], *, lasting: bool = True) -> None:
     """Write a file beside its place, flush it to disk and rename it, so that nobody reads half of it.
 
-    A file that need not outlast a power cut is not flushed (`lasting`), which spares a busy disk.
+    A large content may come in pieces, which are never in memory together. A file that need not outlast a
+    power cut is not flushed (`lasting`), which spares a busy disk.
 
     Raises `OutputsError` if the disk is full or the folder cannot be written.
     """
@@ -27,7 +28,7 @@ def write_atomically(path: Path, content: bytes, *, lasting: bool = True) -> Non
 
 
 @contextmanager
-def written_beside(path: Path, content: bytes, *, lasting: bool = True) -> Iterator[Path]:
+def written_beside(path: Path, content: bytes | Iterable[bytes], *, lasting: bool = True) -> Iterator[Path]:
     """Write a file beside its place and flush it to disk (`lasting`), for the block to rename.
 
     If the block fails, the file is removed, and an `OSError` becomes an `OutputsError`.
@@ -48,9 +49,9 @@ def written_beside(path: Path, content: bytes, *, lasting: bool = True) -> Itera
         raise
 
 
-def _write(path: Path, content: bytes, lasting: bool) -> None:  # noqa: FBT001 - `write_atomically`'s
+def _write(path: Path, content: bytes | Iterable[bytes], lasting: bool) -> None:  # noqa: FBT001
     with path.open("wb") as handle:
-        handle.write(content)
+        handle.writelines([content] if isinstance(content, bytes) else content)
         if lasting:
             handle.flush()
             os.fsync(handle.fileno())

@@ -166,6 +166,10 @@ def test_questions_are_answered_without_loading_anything(words: list[str], tmp_p
     assert not HEAVY & _loaded(*words, cwd=tmp_path)
 
 
+def test_the_help_of_everything_read_yaml_for_a_third_of_its_time(tmp_path: Path) -> None:
+    assert not {"yaml", "traceback"} & _loaded("--help", cwd=tmp_path)
+
+
 def test_a_dry_run_loads_no_engine_provider_store_or_statistics(tmp_path: Path) -> None:
     loaded = _loaded("agent=oracle", "dry_run=true", f"outputs={tmp_path}", cwd=tmp_path)
     assert not {"docker", "litellm", "mlflow", "scipy", "pandas", "obstore"} & loaded

@@ -124,7 +124,8 @@ def overview(folders: Sequence[Path] = ()) -> str:
     """
     rows, columns = _rows(), _columns()
     lines = [_prose(INTRODUCTION), "", wrapped(SYNOPSIS, columns), "", "Groups (* is the default)"]
-    for group in (key for key in rows if key in groups() and not _is_derived(rows[key])):
+    known = groups()
+    for group in (key for key in rows if key in known and not _is_derived(rows[key])):
         lines.append(wrapped(f"  {group}: {rows[group]['comment']}", columns))
         marked = {
             f"   {'*' if rows[group]['value'] == option else ' '} {option}": _described(file)
@@ -132,7 +133,8 @@ def overview(folders: Sequence[Path] = ()) -> str:
         }
         lines += _listed(marked, columns)
     lines += ["", "Keys of the run (those of a group: --help GROUP=OPTION)"]
-    keys = {f"    {key}": comment for name in scalars() for key, comment in _comments(rows[name]).items()}
+    own = [row for row in rows.values() if not row[0].startswith("  - ")]
+    keys = {f"    {key}": comment for row in own for key, comment in _comments(row).items()}
     lines += _listed(keys, columns, _KEYS)
     lines += ["", "Examples", *(line for each in EXAMPLES.items() for line in _example(*each, columns))]
     lines += ["", _prose(HINTS), *(f"  {line}" for line in COMPLETION)]

@@ -10,9 +10,13 @@ JSON hold texts unchanged.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
+from pyarrow import compute
 
 from runner.terminal.escaping import one_line
 
@@ -20,6 +24,16 @@ _SIGNS = "=+\\-@\N{FULLWIDTH EQUALS SIGN}\N{FULLWIDTH PLUS SIGN}\N{FULLWIDTH HYP
 _FORMULA = re.compile(rf"(\A|;)(?='*\s*[{_SIGNS}|%])")
 _WRITTEN = re.compile(rf"(\A|;)'(?='*\s*[{_SIGNS}|%])")
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|nan)|[+-]", re.ASCII)
+
+_PLAIN = r"[A-Za-z0-9][A-Za-z0-9 _./:-]*"
+"""Texts that `cell` does not change: it need not look at each of a million keys."""
+_ROWS_AT_ONCE = 100_000
+"""Rows whose text is in memory at a time."""
+_MISSING = "\x01"
+"""What pandas is told to write for a missing value: a control character, which no text has that was made harmless."""
+
+_EMPTY = '""'
+"""How a row of one empty value is written, since an empty line would be no row."""
 
 
 def cell(value: Any) -> Any:
@@ -37,21 +51,83 @@ def read_cell(value: Any) -> Any:
 
 def to_csv(table: pd.DataFrame, *, index: bool) -> str:
     """Return the text of a CSV file."""
-    harmless = table.copy()
-    for at, dtype in enumerate(table.dtypes):
-        if pd.api.types.is_object_dtype(dtype) or isinstance(dtype, pd.StringDtype):
-            harmless.isetitem(at, table.iloc[:, at].astype(object).map(cell).to_numpy())
-    harmless.columns = pd.Index([cell(name) for name in table.columns])
-    if index:
-        harmless.index = pd.Index(
-            [tuple(map(cell, key)) if isinstance(key, tuple) else cell(key) for key in table.index],
-            name=None if table.index.nlevels > 1 else table.index.name,
-        )
-        if table.index.nlevels > 1:
-            harmless.index = pd.MultiIndex.from_tuples(list(harmless.index), names=table.index.names)
-    return str(harmless.to_csv(index=index))
+    if not index:
+        return "".join(csv_pieces(table))
+    harmless = pd.DataFrame({at: _harmless(table.iloc[:, at]).array for at in range(table.shape[1])})
+    harmless.columns = pd.Index(_heads(table))
+    harmless.index = pd.Index(
+        [tuple(map(cell, key)) if isinstance(key, tuple) else cell(key) for key in table.index],
+        name=None if table.index.nlevels > 1 else table.index.name,
+    )
+    if table.index.nlevels > 1:
+        harmless.index = pd.MultiIndex.from_tuples(list(harmless.index), names=table.index.names)
+    return str(harmless.to_csv())
+
+
+def csv_pieces(table: pd.DataFrame) -> Iterator[str]:
+    """Yield the text of a CSV file without the index, piece by piece: the text of a million trials is large."""
+    yield str(pd.DataFrame(columns=_heads(table)).to_csv(index=False, lineterminator="\n"))
+    for start in range(0, len(table), _ROWS_AT_ONCE):
+        rows = table.iloc[start : start + _ROWS_AT_ONCE]
+        fields = [_fields(rows.iloc[:, at]) for at in range(table.shape[1])]
+        if len(fields) == 1:
+            fields = [pa.array([field or _EMPTY for field in fields[0].to_pylist()], pa.large_string())]
+        if fields:
+            joined = compute.binary_join_element_wise(*fields, pa.scalar(",", pa.large_string()))
+            yield "\n".join([*joined.to_pylist(), ""])
+
+
+def _heads(table: pd.DataFrame) -> list[Any]:
+    return [cell(name) for name in table.columns]
+
+
+def _fields(column: pd.Series) -> pa.Array:
+    """Return the values of a column as they stand in a row of a CSV file; each different value is written once."""
+    if column.isna().all():
+        return pa.repeat(pa.scalar("", pa.large_string()), len(column))
+    if column.dtype == "float64":  # by their bits, since two zeros are equal and are written differently
+        codes, bits = pd.factorize(column.to_numpy().view("int64"))
+        values = pd.Series(bits.view("float64"))
+    elif _is_text(column) and pd.api.types.infer_dtype(column, skipna=True) != "string":
+        codes, values = np.arange(len(column)), column  # 1 equals True
+    else:
+        codes, words = pd.factorize(column)
+        values = pd.Series(words)
+    written = [*_written(values), ""]  # the last is for missing values, whose code is -1
+    return pa.array(written, pa.large_string()).take(pa.array(np.where(codes < 0, len(written) - 1, codes)))
+
+
+def _written(values: pd.Series) -> list[str]:
+    """Return what pandas writes for each of these values; a missing one is empty."""
+    if values.dtype == "float64":
+        return ["" if value != value else repr(value) for value in values.tolist()]  # noqa: PLR0124 - NaN
+    harmless = _harmless(values)
+    if isinstance(values.dtype, pd.StringDtype) and harmless is values and values.notna().all():
+        return [*values]
+    text = str(harmless.to_csv(header=False, index=False, na_rep=_MISSING, lineterminator="\n"))
+    return ["" if line in (_MISSING, _EMPTY) else line for line in text.split("\n")[:-1]]
+
+
+def _is_text(column: pd.Series) -> bool:
+    return pd.api.types.is_object_dtype(column.dtype) or isinstance(column.dtype, pd.StringDtype)
+
+
+def _harmless(column: pd.Series) -> pd.Series:
+    if not _is_text(column):
+        return column
+    if isinstance(column.dtype, pd.StringDtype):
+        plain = column.str.fullmatch(_PLAIN, na=True).astype(bool)
+        return column if plain.all() else column.mask(~plain, column[~plain].map(cell))
+    return column.map(cell)
 
 
 def read_texts(table: pd.DataFrame) -> pd.DataFrame:
     """Return a table from `pandas.read_csv(dtype=str)` with the original texts, as they were before `to_csv`."""
-    return table.map(read_cell).rename(columns=read_cell)
+    columns = [_read_column(table.iloc[:, at]) for at in range(table.shape[1])]
+    return pd.concat(columns, axis=1).rename(columns=read_cell)
+
+
+def _read_column(column: pd.Series) -> pd.Series:
+    """Return the original texts of a column; only those with an apostrophe can have changed."""
+    changed = column.str.contains("'", regex=False, na=False)
+    return column.mask(changed, column[changed].map(read_cell)) if changed.any() else column

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
 
 from metrics.ams import tier_scores
+from metrics.table import GROUPED, categorized
 from metrics.uncertainty import Draws, bootstrap
 from runner.records import Scoring
 from runner.report.leaderboard import cell_scores, lines
 from runner.report.wording import cell_name
 from runner.sweeps.sweep_file import SweepFile
+
+PICTURED = 40
+"""Most cells that a picture with a line for each cell shows; of more, nothing can be read."""
 
 
 class Findings(NamedTuple):
@@ -46,16 +50,26 @@ class Findings(NamedTuple):
         """Draws of the contenders."""
         return self.of_contenders(self.draws)
 
+    @property
+    def pictured(self) -> Findings:
+        """The same with only the first `PICTURED` contenders, best first."""
+        return self._replace(cells=self.contenders.head(PICTURED))
+
+    @property
+    def pictured_note(self) -> str:
+        """Sentence for a caption, with a space before it; empty if all contenders are pictured."""
+        count = len(self.contenders)
+        if count <= PICTURED:
+            return ""
+        return f" Shown are the first {PICTURED} of {count} cells in the order of the leaderboard."
+
     def of_contenders(self, draws: Draws) -> Draws:
         """Return the part of these draws that is the contenders'."""
-        own = self.contenders.index
-        at = [place for place, cell in enumerate(draws.cells) if cell in own]
-        return Draws(
-            tuple(draws.cells[place] for place in at),
-            tuple(draws.datasets[place] for place in at),
-            {name: values[at] for name, values in draws.observed.items()},
-            {name: values[:, at] for name, values in draws.drawn.items()},
-        )
+        return _part_of(draws, self.contenders.index)
+
+    def draws_of(self, cells: Iterable[str]) -> Draws:
+        """Return the draws of these cells."""
+        return _part_of(self.draws, cells)
 
     @property
     def dataset(self) -> str:
@@ -86,15 +100,28 @@ class Findings(NamedTuple):
         )
 
 
+def _part_of(draws: Draws, cells: Iterable[str]) -> Draws:
+    """Return the part of draws that is of these cells, in the order of the draws."""
+    own = set(cells)
+    at = [place for place, cell in enumerate(draws.cells) if cell in own]
+    return Draws(
+        tuple(draws.cells[place] for place in at),
+        tuple(draws.datasets[place] for place in at),
+        {name: values[at] for name, values in draws.observed.items()},
+        {name: values[:, at] for name, values in draws.drawn.items()},
+    )
+
+
 def find(plan: SweepFile, folder: Path, trials: pd.DataFrame, ran: Mapping[str, Any]) -> Findings:
     """Compute the findings of a sweep; `trials` is the result of `trials_table`."""
-    draws = bootstrap(trials, plan.scoring)
+    grouped = categorized(trials, GROUPED)
+    draws = bootstrap(grouped, plan.scoring)
     return Findings(
         plan,
         folder,
         trials,
-        cell_scores(trials, plan.scoring, draws),
-        tier_scores(trials, plan.scoring),
+        cell_scores(grouped, plan.scoring, draws),
+        tier_scores(grouped, plan.scoring),
         draws,
         ran,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping as Named
 from datetime import UTC, datetime
+from functools import reduce
 from pathlib import Path
 from typing import Any, Literal
 
@@ -72,7 +73,7 @@ def import_trials(file: Path, mapping: Mapping, sweep: Path, scoring: Scoring) -
     written then.
     """
     ours = check(_ours(read_table(file), mapping))
-    content = hashlib.sha256(file.read_bytes() + mapping.model_dump_json().encode()).hexdigest()
+    content = _digest(file, mapping.model_dump_json().encode())
     known = _filled(never_run(_identity(ours, content)), ours)
     absent = _absent(ours) if mapping.planned == "grid" else ours[:0]
     parts = [known, never_run(_identity(absent, content))] if len(absent) else [known]
@@ -98,9 +99,17 @@ def import_trials(file: Path, mapping: Mapping, sweep: Path, scoring: Scoring) -
 def file_digest(file: Path) -> str:
     """Return the SHA-256 of a file's content. Raises `ConfigError` when it cannot be read."""
     try:
-        return hashlib.sha256(file.read_bytes()).hexdigest()
+        return _digest(file, b"")
     except OSError as error:
         raise ConfigError(f"{file} cannot be read ({error.strerror}).") from error
+
+
+def _digest(file: Path, behind: bytes) -> str:
+    """Return the SHA-256 of a file's content with these bytes behind it."""
+    with file.open("rb") as opened:
+        digest = hashlib.file_digest(opened, "sha256")
+    digest.update(behind)
+    return digest.hexdigest()
 
 
 def _ours(theirs: pd.DataFrame, mapping: Mapping) -> pd.DataFrame:
@@ -164,6 +173,19 @@ def _check_complete(mapping: Mapping) -> None:
 
 def _column(theirs: pd.Series, name: str, mapping: Mapping) -> pd.Series:
     """Return a column in our words and units. What is not a number stays, for `check` to name its row."""
+    if not isinstance(theirs.dtype, pd.StringDtype):
+        return _meant(theirs, name, mapping)
+    codes, words = pd.factorize(theirs)  # each different word is read once
+    each = pd.concat([pd.Series(words), pd.Series([None], dtype=theirs.dtype)], ignore_index=True)
+    meant = _meant(each, name, mapping)
+    if name in NAMES:
+        meant = meant.astype("str")
+    elif name in (*AMOUNTS, "reward") and not len(_no_number(meant)):
+        meant = pd.to_numeric(meant)
+    return meant.iloc[codes].set_axis(theirs.index)  # the code of a missing one is -1
+
+
+def _meant(theirs: pd.Series, name: str, mapping: Mapping) -> pd.Series:
     words = theirs.astype("string").str.strip()
     if meanings := mapping.words.get(name):
         words = words.fillna("")
@@ -221,10 +243,11 @@ def _identity(ours: pd.DataFrame, content: str) -> pd.DataFrame:
     ]
     rows = ours[names].reset_index(drop=True).assign(attempt=ours["attempt"].to_numpy(int))
     order = [*(name for name in NAMES if name not in ("source", "status")), "attempt"]
-    identities = zip(*(rows[name].astype("str").tolist() for name in order), strict=True)
+    parts = [rows[name].astype("str") for name in order]
+    identities = reduce(lambda before, part: before + "\n" + part, parts)
     keys = [
-        hashlib.sha256("\n".join(["imported", content, *parts]).encode()).hexdigest()[:32]
-        for parts in identities
+        hashlib.sha256(f"imported\n{content}\n{identity}".encode()).hexdigest()[:32]
+        for identity in identities
     ]
     rows.insert(0, "key", keys)
     return rows.assign(cell=ours["cell"].to_numpy())
@@ -249,7 +272,9 @@ def _filled(empty: pd.DataFrame, ours: pd.DataFrame) -> pd.DataFrame:
         if name in empty and str(empty[name].dtype) == "Int64":
             # Units such as millions leave binary fractions.
             known[name] = pd.to_numeric(known[name]).round()
-    words = known["passed"].map({True: "passed", False: "failed"})
+    passed = known["passed"]
+    words = pd.Series("failed", known.index, dtype="str").mask(passed.fillna(value=False), "passed")
+    words = words.mask(passed.isna(), None)
     ended = known["status"].where(known["status"] != "completed")
     outcome = words.where(ended.isna(), words + " (" + ended + ")").fillna(known["status"])
     reason = known["reason"].fillna("") if "reason" in known else ""

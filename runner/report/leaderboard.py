@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from metrics.ams import ams, tier_scores
-from metrics.table import other_tasks, summary, valid
+from metrics.table import GROUPED, categorized, other_tasks, summary, valid
 from metrics.uncertainty import FEWEST_TASKS, Draws, bootstrap, intervals, wilson
 from runner.records import Scoring
 from runner.report import verdict_conditions
@@ -34,8 +34,6 @@ _LISTED = 5
 """Number of reasons listed of each kind; the others are in `trials.csv`."""
 _LONG = 3 * WIDTH
 """Longest reason, in characters: the output of a failed build has thousands."""
-_GROUPED = ("cell", "task", "dataset", "tier")
-"""Names by which trials are grouped again and again, which as categories takes half of the time."""
 _CELL = ["agent", "model", "dataset", "budget", *MARKS]
 
 
@@ -52,7 +50,7 @@ def cell_scores(trials: pd.DataFrame, scoring: Scoring, draws: Draws | None = No
     `judge_unpriced`, the trials of ours where that is unknown. `draws` are those of the same trials; without them,
     they are drawn here.
     """
-    trials = trials.assign(**{name: trials[name].astype("category") for name in _GROUPED})
+    trials = categorized(trials, GROUPED)
     cells = _figures(trials, scoring)
     cells = cells.join(intervals(draws or bootstrap(trials, scoring), scoring.confidence))
     sizes = trials.groupby(["cell", "task"]).size().groupby("cell").max()

@@ -14,7 +14,7 @@ from runner.gateway.heavy_imports import uncollected
 from runner.locks import exclusive
 from runner.records import TrialRecord
 from runner.report.benchmarks import added_sections
-from runner.report.csv_cells import to_csv
+from runner.report.csv_cells import csv_pieces, to_csv
 from runner.report.findings import Findings, find
 from runner.report.leaderboard import leaderboard_text
 from runner.report.trial_sources import labelled, sweep_trials
@@ -58,8 +58,8 @@ def write_projections(sweep: Path, outputs: Path) -> str:
         trials = labelled(trials, plan.scoring)
         found = find(plan, sweep, trials, {"versions": plan.versions, **what_ran(records.values())})
         text = _text(found, outputs, WIDTH)
-        contents = (
-            to_csv(trials, index=False).encode(),
+        contents: tuple[bytes | Iterable[bytes], ...] = (
+            (piece.encode() for piece in csv_pieces(trials)),
             trials.to_parquet(index=False),
             to_csv(found.cells, index=True).encode(),
             json.dumps(found.ran, indent=1).encode(),

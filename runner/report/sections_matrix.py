@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -9,6 +10,7 @@ from typing import Any, Final
 from runner.report.blocks import Box, Matrix, MatrixColumn, MatrixRow, Section, SignedTrial, Text
 from runner.report.findings import Findings
 from runner.report.leaderboard import lines
+from runner.report.shown_trials import MOST, shown_trials
 from runner.report.trial_states import FAILED, IDLE, PASSED, REFUSED, STATES, State, states
 from runner.report.wording import agent_name, model_name, spend
 
@@ -23,35 +25,37 @@ def linked(folder: Path) -> frozenset[str]:
     return frozenset(page.stem for page in (folder / "report" / PAGES).glob("*.html"))
 
 
-def matrix(found: Findings) -> Section:
-    """Show each task in each cell: passes, USD, and a link to the page of each trial."""
+def matrix(found: Findings, most: int = MOST) -> Section:
+    """Show each task in each cell, with at most `most` trials: passes, USD, and a link to the page of each trial."""
     pages = linked(found.folder)
-    trials = found.trials.sort_values(["task", "attempt"], kind="stable")
-    boxes: dict[tuple[str, str], list[Line]] = {}
-    for row, state in zip(trials.to_dict("records"), states(trials), strict=True):
-        boxes.setdefault((row["task"], row["cell"]), []).append((row, state))
-    cells = lines(found.cells)
+    shown = shown_trials(found, most)
+    trials = shown.trials.sort_values(["task", "attempt"], kind="stable")
+    boxes: defaultdict[tuple[str, str], list[Line]] = defaultdict(list)
+    of_cell: defaultdict[str, list[Line]] = defaultdict(list)
+    for line in zip(trials.to_dict("records"), states(trials), strict=True):
+        boxes[line[0]["task"], line[0]["cell"]].append(line)
+        of_cell[line[0]["cell"]].append(line)
+    every = lines(found.cells)
+    cells = {cell: every[cell] for cell in shown.cells}
     tiers = dict(zip(trials["task"], trials["tier"], strict=True))
     rows = []
     for task, tier in tiers.items():
-        own = [boxes.get((task, cell), []) for cell in cells]
+        own = [boxes[task, cell] for cell in cells]
         solved = sum(any(state is PASSED for _, state in box) for box in own)
         rivals = sum(1 for box in own if box)
         rows.append(
             MatrixRow(task, str(tier), f"{solved}/{rivals}", float(solved), [_box(box, pages) for box in own])
         )
-    columns = [
-        _column(cell, [line for (_, name), box in boxes.items() if name == key for line in box], found)
-        for key, cell in cells.items()
-    ]
+    columns = [_column(cell, of_cell[key], found) for key, cell in cells.items()]
     legend = "; ".join(f"{state.sign} {state.word}: {state.about}" for state in STATES)
     caption = f"{len(rows)} tasks × {len(columns)} cells"
     note = Text(
         f"{legend}. A sign stands for each attempt, and leads to the page of its trial. Beneath it are the USD of all "
         "attempts; a dash means that nobody knows them, or that nothing ran. In each head and row: tasks or cells "
-        "with a pass / all of them."
+        "with a pass / all of them that are shown."
     )
-    return Section("matrix", "Task by task", [Matrix(caption, columns, rows), note])
+    left_out = [Text(shown.about)] if shown.about else []
+    return Section("matrix", "Task by task", [*left_out, Matrix(caption, columns, rows), note])
 
 
 def _column(cell: Mapping[str, Any], trials: Sequence[Line], found: Findings) -> MatrixColumn:

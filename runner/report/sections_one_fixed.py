@@ -36,7 +36,7 @@ def _section(found: Findings, fixed: Fixed, title: str) -> Section | None:
     if spread.empty or spread[f"{varied}s"].max() < 2:  # noqa: PLR2004 - one alone has no rival
         return None
     tables = (_best_and_worst(found, spread, fixed), _gaps(found, fixed))
-    return Section(f"same-{fixed}", title, [*_pictures(found, fixed), *tables])
+    return Section(f"same-{fixed}", title, [*_pictures(found.pictured, fixed, found.pictured_note), *tables])
 
 
 def _best_and_worst(found: Findings, spread: pd.DataFrame, fixed: Fixed) -> Table:
@@ -78,8 +78,11 @@ def _gaps(found: Findings, fixed: Fixed) -> Table:
     return Table(f"Gap to the best {varied}", (AGENT, MODEL, Column("AMS"), best), rows)
 
 
-def _pictures(found: Findings, fixed: Fixed) -> list[Block]:
-    """Return AMS and Δbest as drawings: a line or group for each part that stays fixed, best first."""
+def _pictures(found: Findings, fixed: Fixed, note: str) -> list[Block]:
+    """Return AMS and Δbest as drawings: a line or group for each part that stays fixed, best first.
+
+    `note` is what their captions say of cells that are not among these.
+    """
     cells, varied = found.contenders, VARIED[fixed]
     scores, gaps = (_grid(found, values, fixed) for values in (cells["AMS"], gap_to_best(cells, fixed)))
     largest = float(gaps.to_numpy(float, na_value=0.0).max())
@@ -93,7 +96,7 @@ def _pictures(found: Findings, fixed: Fixed) -> list[Block]:
     drawn: list[Block] = [
         Picture(
             f"ams_by_{fixed}",
-            f"AMS (0 to 1) of {count} cells, a line for each {fixed} from its worst to its best {varied}{paper}.",
+            f"AMS (0 to 1) of {count} cells, a line for each {fixed} from its worst to its best {varied}{paper}.{note}",
             f"Markers of AMS by {fixed}. {words}.",
             partial(figures.scores_by_group, scores, "AMS"),
         )
@@ -104,7 +107,7 @@ def _pictures(found: Findings, fixed: Fixed) -> list[Block]:
             Picture(
                 f"gap_by_{fixed}",
                 f"AMS that the best {varied} of the same {fixed} has more (Δbest), 0 for the best; lower is better. "
-                f"A dash: not run, or without an AMS{paper}.",
+                f"A dash: not run, or without an AMS{paper}.{note}",
                 "Bars of the gaps to the best; their values are in the table beneath.",
                 partial(figures.grouped_bars, gaps, ".3f", _ROOM * largest, "Δbest, AMS"),
             )

@@ -16,6 +16,9 @@ from runner.report.findings import Findings
 from runner.report.sections_scores import figure
 from runner.report.wording import short, usd
 
+_CELLS = 40
+"""Most cells that are compared in pairs: 780 rows in each table."""
+
 
 class Compared(NamedTuple):
     """A measure by which cells are compared in pairs."""
@@ -38,7 +41,8 @@ _MEASURES = (
 
 def pairs(found: Findings) -> Section | None:
     """Compare each pair of contenders on the same resampled tasks, by each measure that they have."""
-    rivals, first = found.rivals, headline(found.contenders)
+    ranked = found.contenders.index
+    rivals, first = found.draws_of(ranked[:_CELLS]), headline(found.contenders)
     if len(rivals.cells) < 2:  # noqa: PLR2004 - a pair
         return None
     order = sorted(_MEASURES, key=lambda measure: measure.statistic != first)
@@ -50,7 +54,11 @@ def pairs(found: Findings) -> Section | None:
         "deviation of any pair in each resample (Westfall and Young). Each table is corrected for its own pairs alone: "
         "choose the measure before you look."
     )
-    blocks: list[Block] = [*tables, note]
+    left_out = Text(
+        f"Compared are the first {_CELLS} of {len(ranked)} cells in the order of the leaderboard. The p values are "
+        "corrected for the pairs of these, and not for their choice."
+    )
+    blocks: list[Block] = [*([left_out] if len(ranked) > _CELLS else []), *tables, note]
     return Section("pairs", "Pair by pair", blocks)
 
 

@@ -30,7 +30,7 @@ _SHOWN = 20
 
 def pass_profile(found: Findings) -> Section | None:
     """Show which tiers the passes come from."""
-    cells = found.contenders
+    cells = found.pictured.cells
     if cells.empty:
         return None
     scores = lines(found.tiers)
@@ -49,7 +49,7 @@ def pass_profile(found: Findings) -> Section | None:
     )
     picture = Picture(
         "pass_profile",
-        "Tasks passed, by tier, of those planned; best first.",
+        f"Tasks passed, by tier, of those planned; best first.{found.pictured_note}",
         f"Bars of passes by tier. {passes_text}.",
         partial(figures.pass_profile, counts, planned),
     )
@@ -130,9 +130,11 @@ def _curve(found: Findings, tier: str, cells: pd.DataFrame) -> pd.DataFrame:
     """Return CBQ at the tier's budgets, a row for each of `cells`, best first; empty if the tier has no tasks."""
     # Two quantiles of cost may be the same amount.
     budgets = tuple(dict.fromkeys(found.scoring.tiers[tier].budgets))
-    curve = budget_curve(found.trials, found.scoring.attempts, budgets, found.scoring.cbq)
-    own = curve[curve.index.get_level_values("tier") == tier].droplevel("tier")
-    return own.reindex(cells.index) if len(own) else own
+    trials = found.trials[found.trials["tier"] == tier]
+    if trials.empty:
+        return pd.DataFrame()
+    own = budget_curve(trials, found.scoring.attempts, budgets, found.scoring.cbq).droplevel("tier")
+    return own.reindex(cells.index)
 
 
 def effort(found: Findings) -> Section | None:

@@ -23,6 +23,7 @@ from runner.report.hostile_text import Redaction
 from runner.report.html import render
 from runner.report.sections_matrix import PAGES, linked
 from runner.report.sections_scores import figure
+from runner.report.shown_trials import MOST, shown_trials
 from runner.report.trial_page import Sources, headline, sections
 from runner.report.trial_states import FAILED, INVALID, PASSED, STATES, states
 from runner.report.trial_traces import marked_model
@@ -220,10 +221,20 @@ def _html(sources: Sources, made: Sequence[Section], digest: str) -> str:
     )
 
 
-def list_pages(found: Findings) -> dict[str, bytes]:
-    """Return the list of all trials and the page that shows two of them, by their paths in the report's folder."""
+def list_pages(found: Findings, most: int = MOST) -> dict[str, bytes]:
+    """Return a list of at most `most` trials and the page that shows two, by their paths in the report's folder."""
     pages = linked(found.folder)
-    trials = found.trials.sort_values(["dataset", "task", "cell", "attempt"], kind="stable")
+    datasets = found.by_dataset()
+    share = most if len(found.trials) <= most else most // len(datasets)
+    shown = [shown_trials(own, share) for _, own in datasets]
+    several = len(datasets) > 1
+    left_out = [
+        f"{name}: {part.about}" if several else part.about
+        for (name, _), part in zip(datasets, shown, strict=True)
+        if part.about
+    ]
+    trials = pd.concat([part.trials for part in shown])
+    trials = trials.sort_values(["dataset", "task", "cell", "attempt"], kind="stable")
     rows = [
         {
             "task": one_line(str(row["task"])),
@@ -235,7 +246,16 @@ def list_pages(found: Findings) -> dict[str, bytes]:
     ]
     legend = "; ".join(f"{state.sign} {state.word}: {state.about}" for state in STATES)
     scripts = ("tables.js", "trials.js")
-    listed = render("trials.html", scripts, name=found.plan.name, rows=rows, heads=_HEADS, legend=legend)
+    listed = render(
+        "trials.html",
+        scripts,
+        name=found.plan.name,
+        rows=rows,
+        heads=_HEADS,
+        legend=legend,
+        all=len(found.trials),
+        left_out=left_out,
+    )
     beside = render("side_by_side.html", ("side_by_side.js",), name=found.plan.name, jumps=_JUMPS)
     return {f"{PAGES}/{LIST}": listed.encode(), f"{PAGES}/{BESIDE}": beside.encode()}
 

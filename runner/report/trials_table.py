@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from runner.records import OwnUsage, PlannedRow, TrialRecord, Verdict
@@ -86,7 +87,9 @@ def trials_table(
 def never_run(identity: pd.DataFrame) -> pd.DataFrame:
     """Return rows of `trials_table` for trials without records; `identity` has the fields of `TrialName` and `cell`."""
     marks = {"scripted": False, "replayed": False, "context_window": None}
-    return _typed(identity.assign(**marks, **_unmeasured("not run", "not run")))
+    one = _typed(pd.DataFrame([marks | _unmeasured("not run", "not run")]))
+    every = one.iloc[np.zeros(len(identity), dtype=int)].set_axis(identity.index)
+    return pd.concat([identity, every], axis=1)
 
 
 def _typed(table: pd.DataFrame) -> pd.DataFrame:

@@ -11,7 +11,6 @@ import re
 import sys
 import textwrap
 import time
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from types import TracebackType
@@ -121,6 +120,8 @@ def clock(seconds: float) -> str:
 
 def show_exception(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """Write the traceback of an unexpected exception. `sys.excepthook` is called after `safe_streams` has ended."""
+    import traceback  # noqa: PLC0415 - not for a command that ends well
+
     sys.stderr.write(printable("".join(traceback.format_exception(kind, error, trace))))
 
 
