@@ -35,6 +35,7 @@ NEEDED = {
     ("dataset", "terminal_bench_2"): "dataset.root=tasks",
     ("dataset", "nl2repo"): "dataset.root=tasks",
     ("dataset", "nl2repo_revealed"): "dataset.root=tasks",
+    ("dataset", "nl2repo_paper"): "dataset.root=tasks",
     ("job", "environment"): "job.project={folder}",
     ("job", "make_nl2repo_task"): "job.package=x job.version=1.0.0",
     ("job", "spec_coverage"): "job.path={folder} job.document={folder}/1.jsonl",

@@ -20,8 +20,8 @@ MOST_BYTES = 1 << 30
 """Largest total size of the candidate's files, in bytes. In a tar, hard links to a large file cost nothing, but here
 each becomes a file."""
 MODIFIED = 946684800
-"""Time of every file, in seconds since 1970: the year 2000. Builders of wheels refuse times before 1980, which ZIP cannot
-hold, and equal times keep equal workspaces equal."""
+"""Time of every file, in seconds since 1970: the year 2000. Builders of wheels refuse times before 1980, which ZIP
+cannot hold."""
 
 
 def write_copy(
