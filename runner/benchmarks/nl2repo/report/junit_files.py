@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Final, cast
 from xml.etree import ElementTree as ET
 
-from runner.benchmarks.nl2repo.suite_results import Outcome, Reported, Result
+from runner.benchmarks.nl2repo.suite_results import OUTCOMES, Outcome, Reported, Result
 
 LARGEST: Final = 16 << 20
 """Largest file of results that is read, in bytes."""
 UNCOLLECTED: Final = "collection failure"
 """Message of the error of a file that could not be collected."""
+TAGS: Final[dict[str, Outcome]] = {"failure": "failed", "error": "error", "skipped": "skipped"}
+"""Element of a case that did not pass -> its outcome, where nothing more exact is known."""
 _NUMBER = re.compile(r"junit-(\d+)\.xml")
 
 
@@ -31,24 +33,31 @@ def read_junit(folder: Path) -> Reported | None:
         command = int(number[1]) if number else 0
         for case in _cases(file):
             name = "::".join(filter(None, (case.get("classname"), case.get("name"))))
-            child = next((one for one in case if one.tag in ("failure", "error", "skipped")), None)
+            child = next((one for one in case if one.tag in TAGS), None)
             if child is not None and child.get("message") == UNCOLLECTED:
                 uncollected[command, name] = child.text or ""
                 continue
-            outcome = "passed" if child is None else child.get("message") or child.tag
-            if case.find("system-out") is not None:
-                outcome = "xpassed"
             results.append(
                 Result(
                     id=name,
                     file=name.partition("::")[0],
-                    outcome=cast("Outcome", outcome),
+                    outcome=_outcome(case, child),
                     kind="" if child is None else child.get("type") or "",
                     message="" if child is None else child.text or "",
                     command=command,
                 )
             )
     return Reported(tuple(results), uncollected, (), ())
+
+
+def _outcome(case: ET.Element, child: ET.Element | None) -> Outcome:
+    """Return how a test ended, also from a file that another program wrote, which has no outcome as its message."""
+    if case.find("system-out") is not None:
+        return "xpassed"
+    if child is None:
+        return "passed"
+    message = child.get("message")
+    return cast("Outcome", message) if message in OUTCOMES else TAGS[child.tag]
 
 
 def _cases(file: Path) -> list[ET.Element]:
