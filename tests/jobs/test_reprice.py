@@ -237,7 +237,7 @@ def test_a_helpers_calls_are_priced_by_its_own_entry(tmp_path: Path) -> None:
     def cost(prices: dict[str, Any], **terms: Any) -> float:
         pricing = snapshot(prices=prices)
         found = reprice(sweep, Terms(pricing=pricing, ids={"glm": ID}, **terms))[2]
-        return float(found.trials.set_index("task").loc["easy-1", "cost_usd"])
+        return float(found.trials.set_index("task")["cost_usd"]["easy-1"])
 
     assert cost(rates) == pytest.approx(0.00345 + 0.0005)
     doubled = rates | {"twice": {name: 2 * rate for name, rate in RATES.items()}}

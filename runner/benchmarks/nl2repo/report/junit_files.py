@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 from xml.etree import ElementTree as ET
 
 from runner.benchmarks.nl2repo.suite_results import OUTCOMES, Outcome, Reported, Result
@@ -57,7 +57,7 @@ def _outcome(case: ET.Element, child: ET.Element | None) -> Outcome:
     if child is None:
         return "passed"
     message = child.get("message")
-    return cast("Outcome", message) if message in OUTCOMES else TAGS[child.tag]
+    return message if message in OUTCOMES else TAGS[child.tag]
 
 
 def _cases(file: Path) -> list[ET.Element]:
