@@ -85,8 +85,10 @@ def command(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["runner"])
 
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         capsys.readouterr()
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
         code = main(list(arguments))
         return subprocess.CompletedProcess(arguments, code, *capsys.readouterr())
 

@@ -60,14 +60,14 @@ def test_keys_of_a_harbor_task_that_is_judged_apart(tmp_path: Path) -> None:
 
 
 def test_keys_of_projects_to_set_up(tmp_path: Path) -> None:
-    """These keys are older than the present layout of the code: a move changes none."""
+    """A move of code changes no key, and a new version of the judge changes all."""
     bench = project_factory.project_bench(tmp_path, tmp_path / "cache")
     project_factory.add_truth(bench, project_factory.make_project(tmp_path))
-    assert keys(bench.tasks()) == {"tally": "60a523d9d1d8efdb9dcba5635c3332e2"}
+    assert keys(bench.tasks()) == {"tally": "3c678b649569a55fa0c98e11648fe4c0"}
     shipped = bench.model_copy(update={"root": ROOT / "tasks" / "execution", "include": ("cjson", "toolz")})
     assert keys(shipped.tasks()) == {
-        "cjson": "8b42520725a3240ae5e5fd9e3d16a849",
-        "toolz": "cf21be42552a6fbbd8b3728323ac8b4e",
+        "cjson": "2f66a9bcd2f9f86b5ebfa7233a63a3b4",
+        "toolz": "f21f0a944f662454b054bb14176e4b6b",
     }
 
 
@@ -79,12 +79,12 @@ def test_keys_of_a_tool_to_write(tmp_path: Path) -> None:
 
 
 def test_keys_of_a_library_to_write(tmp_path: Path) -> None:
-    """This key, too, is older than the present layout."""
+    """As for projects."""
     dataset = suite_factory.suite_dataset(tmp_path, tmp_path / "cache")
     folder = suite_factory.make_folder(tmp_path)
     suite_factory.add_upstream(folder)
     suite_factory.add_truth(dataset, folder)
-    assert keys(dataset.tasks()) == {"tally": "9875ae9fd1858cc1dd52d892877ec406"}
+    assert keys(dataset.tasks()) == {"tally": "8fd78472855f4b7f7c6584a0811ffd7b"}
 
 
 def test_a_model_is_the_same_as_before_it_could_be_on_a_server_of_ones_own() -> None:

@@ -173,6 +173,8 @@ class LocalSandbox:
             self._host(path).mkdir(parents=True, exist_ok=True)
         for path, folder in self._spec.uploads:
             self.put(folder, path)
+        for path in self._spec.fresh_dirs:  # an upload gives a folder the rights of its source
+            self._host(path).chmod(0o700)
         return self
 
     def __exit__(self, *exc: object) -> None:
