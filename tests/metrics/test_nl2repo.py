@@ -56,6 +56,27 @@ def test_failures_are_shares_of_what_failed() -> None:
     assert math.isnan(line(nl2repo.failures(table(suite("easy-1", 10))), "a")["import"])
 
 
+def test_scores_by_either_count() -> None:
+    """Upstream passes 8 of 10 published tests: 6 passed are 0.75 of the one and 0.6 of the other number."""
+    rows = table(
+        suite("easy-1", 10),
+        suite("easy-2", 6, tests_counted=8.0, score_by_published_count=0.6) | {"reward": 0.75},
+        suite("easy-3", 4, tests_counted=8.0, score_by_published_count=0.4, status="infra_invalid"),
+    )
+    assert nl2repo.counts(rows).loc["easy-2"].to_dict() == {"counted": 8.0, "published": 10.0}
+    assert list(nl2repo.counts(rows).index) == ["easy-2"]
+    found = line(nl2repo.by_either_count(rows, LATEST), "a")
+    assert found["score"] == pytest.approx((1.0 + 0.75 + 0.0) / 3)
+    assert found["by_published"] == pytest.approx((1.0 + 0.6 + 0.0) / 3)
+
+
+def test_scores_by_either_count_are_the_same_without_counts_that_differ() -> None:
+    rows = table(suite("easy-1", 10), suite("easy-2", 5))
+    assert nl2repo.counts(rows).empty
+    found = line(nl2repo.by_either_count(rows, LATEST), "a")
+    assert found["score"] == found["by_published"] == pytest.approx(0.75)
+
+
 @pytest.mark.parametrize(
     ("exception", "message", "kind"),
     [
