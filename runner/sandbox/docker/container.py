@@ -340,7 +340,7 @@ class DockerSandbox:
                 pack.folder(path, folder)
             self._taken.clear()
             self._files.unpack(pack, freeze=self._is_untrusted)
-            if pack.empty and self._was_used and self._has_run and spec.user == "root":
+            if pack.empty and self._was_used and spec.user == "root":
                 with self._files.still():  # the engine looks root up where an agent may have put a pipe
                     pass
         self._is_ready = True
