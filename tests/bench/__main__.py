@@ -18,6 +18,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from uuid import uuid4
 
 from docker import DockerClient
 
@@ -105,12 +106,13 @@ def _overhead(folder: Path) -> None:
     """Run eight trivial tasks, four at a time, without images: ours against bare calls that judge in place."""
     client = engine.connect()
     base_image.ensure(client, print)
+    run = uuid4().hex  # layers of an earlier run may be parts of other images, and then are there already
     for number in range(TASKS):
         make_task(
             folder / "tasks",
             f"t{number}",
             test="echo 1 > /logs/verifier/reward.txt",
-            dockerfile=f"ARG BASE\nFROM ${{BASE}}\nRUN mkdir /app && echo {number} > /app/n\nWORKDIR /app\n",
+            dockerfile=f"ARG BASE\nFROM ${{BASE}}\nRUN mkdir /app && echo {run}{number} > /app/n\nWORKDIR /app\n",
             toml="[agent]\ntimeout_sec = 60\n",
         )
     tasks = dataset(folder / "tasks").tasks()
@@ -119,10 +121,10 @@ def _overhead(folder: Path) -> None:
     }
     ratios = []
     for pair in range(PAIRS):
-        _remove_images(client, {"assay-bench"} | ours_tags)
-        bare = _timed(partial(_bare, client, folder / "tasks"))
-        _remove_images(client, {"assay-bench"} | ours_tags)
+        bare = _timed(partial(_bare, client, folder / "tasks", f"assay-bench:{run}"))
+        _remove_images(client, {f"assay-bench:{run}"})
         ours = _timed(partial(_ours, folder, pair))
+        _remove_images(client, ours_tags)
         ratios.append(ours / bare)
         print(f"  pair {pair + 1}: bare {bare:.2f} s, ours {ours:.2f} s, ratio {ours / bare:.2f}")
     print(f"overhead over bare Docker calls: {statistics.median(ratios):.2f} (bound 1.15 on a quiet machine)")
@@ -135,14 +137,14 @@ def _remove_images(client: DockerClient, tags: set[str]) -> None:
             client.images.remove(str(image.id), force=True)
 
 
-def _bare(client: DockerClient, tasks: Path) -> None:
+def _bare(client: DockerClient, tasks: Path, tag: str) -> None:
     """Build, run, copy, exec, copy, exec and remove through the same client library, without isolating the verdict."""
 
     def one(folder: Path) -> None:
         image, _ = client.images.build(
             path=str(folder / "environment"),
             buildargs={"BASE": base_image.tag()},
-            tag=f"assay-bench:{folder.name}",
+            tag=f"{tag}{folder.name}",
             rm=True,
             network_mode="host",
         )
