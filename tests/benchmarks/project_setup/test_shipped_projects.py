@@ -190,7 +190,11 @@ def test_recorded_scripts_reproduce_the_truth(attempt: Try, tmp_path: Path, name
     }
     measured = measured_in(Store(tmp_path / "outputs").folder(record.key))
     assert measured
-    assert measured.outcomes == truth_of(name).outcomes
+    truth = truth_of(name)
+    assert measured.outcomes == truth.outcomes
+    if truth.tests:
+        assert measured.tests == truth.tests
+        assert figures["tests_same"] == figures["tests_compared"] == truth.outcomes.total
     framework = read_yaml(SHIPPED / name / TASK, Project, TASK).framework
     assert {reading.framework for reading in measured.readings} == {framework}
 
