@@ -37,6 +37,7 @@ PUBLISHED = {
     "funcy": 203,
     "humanize": 607,
     "icecream": 41,
+    "jinja": 911,
     "jsonlines": 27,
     "justext": 61,
     "math-verify": 192,
