@@ -58,6 +58,7 @@ PUBLISHED = {
     "sortedcontainers": 366,
     "sqlparse": 461,
     "stamina": 179,
+    "tablib": 172,
     "tenacity": 124,
     "tinydb": 203,
     "typing_extensions": 507,
