@@ -65,6 +65,7 @@ PUBLISHED = {
     "uiautomator": 101,
     "unidecode": 65,
     "voluptuous": 152,
+    "wsgidav": 36,
     "xlrd": 84,
 }
 """Task -> published number of tests."""
