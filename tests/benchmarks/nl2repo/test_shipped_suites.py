@@ -43,6 +43,7 @@ PUBLISHED = {
     "math-verify": 192,
     "mechanicalsoup": 140,
     "paillier": 234,
+    "pandarallel": 217,
     "parse": 98,
     "plac": 25,
     "pyjwt": 299,
