@@ -45,6 +45,7 @@ PUBLISHED = {
     "paillier": 234,
     "pandarallel": 217,
     "parse": 98,
+    "pathlib2": 344,
     "plac": 25,
     "pyjwt": 299,
     "pysondb-v2": 96,
