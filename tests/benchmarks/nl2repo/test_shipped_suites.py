@@ -31,6 +31,7 @@ PUBLISHED = {
     "deepdiff": 970,
     "docopt-ng": 614,
     "emoji": 102,
+    "flask-restful": 362,
     "freezegun": 133,
     "frontmatter": 55,
     "ftfy": 346,
