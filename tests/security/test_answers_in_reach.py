@@ -683,8 +683,8 @@ HELD = {
     },
 }
 """Agent -> shipped suites whose library is in its bundle. Their trials are refused."""
-UPSTREAM = sorted(path.parent for path in (ROOT / "tasks" / "nl2repo" / "sources").glob("*/source.yaml"))
-"""Folders of the libraries that NL2Repo tasks ask for."""
+UPSTREAM = sorted(path.parent for path in (ROOT / "tasks" / "nl2repo").glob("*/*/source.yaml"))
+"""Folders of the libraries that NL2Repo tasks ask for, the authors' and those that were made here."""
 SEARCHED = sorted([*SOME_BY_HAND, *some_made(lambda name: not TOOLS[name].reference.requires)])
 """Shipped tasks whose references are searched for: one of each language that was written by hand, and a made one, with
 requirements if one has them. ASSAY_EVERY_CASE in the environment has them all searched."""
