@@ -64,6 +64,7 @@ PUBLISHED = {
     "tablib": 172,
     "tenacity": 124,
     "tinydb": 203,
+    "tsfresh": 371,
     "typing_extensions": 507,
     "uiautomator": 101,
     "unidecode": 65,
