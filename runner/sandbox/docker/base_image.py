@@ -45,6 +45,8 @@ EARLIER = ("bookworm", "bullseye")
 PULLED = f"debian:{SUITE}-slim"
 PACKAGES = ("ca-certificates", "git", "python3")
 """Packages added to Debian's essential ones."""
+MORE = {"bullseye": ("python3-distutils",)}
+"""Suite -> packages added there only. pip imports distutils, which later Pythons of Debian do without."""
 SCRIPT = Path(__file__).parent / "scripts" / "base.sh"
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 """Keyring of the package debian-archive-keyring."""
@@ -71,8 +73,12 @@ _PASSED = (
 @cache
 def tag(suite: str = SUITE) -> str:
     """Return `assay-base:<12 hex>`, a digest of the recipe. Does not ask the engine."""
-    recipe = "\n".join((suite, _pulled(suite), *PACKAGES, SCRIPT.read_text()))
+    recipe = "\n".join((suite, _pulled(suite), *_packages(suite), SCRIPT.read_text()))
     return f"assay-base:{hashlib.sha256(recipe.encode()).hexdigest()[:12]}"
+
+
+def _packages(suite: str) -> tuple[str, ...]:
+    return (*PACKAGES, *MORE.get(suite, ()))
 
 
 def ensure(client: DockerClient, say: Say, suite: str = SUITE) -> Image:
@@ -234,8 +240,9 @@ def _finish(client: DockerClient, minimal: str, made: tuple[str, str], say: Say)
     `made` says how the minimal Debian was had, and its suite.
     """
     origin, suite = made
-    say(f"Building {tag(suite)}: {', '.join(PACKAGES)} on a {origin} Debian {suite}")
-    with run_script(client, minimal, SCRIPT, PACKAGES, "the base image could not be built") as container:
+    packages = _packages(suite)
+    say(f"Building {tag(suite)}: {', '.join(packages)} on a {origin} Debian {suite}")
+    with run_script(client, minimal, SCRIPT, packages, "the base image could not be built") as container:
         repository, version = tag(suite).split(":")
         labels = {"assay.role": "base", "assay.origin": origin}
         return container.commit(repository, version, conf={"Cmd": ["bash"], "Labels": labels})

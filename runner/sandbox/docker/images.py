@@ -293,10 +293,11 @@ def _build_headers() -> dict[str, str | bytes]:
 
 
 def _recipe(environment: Environment) -> tuple[dict[str, str], str]:
-    """Return the build arguments, and the end of the tag of this exact build on this exact base image."""
-    arguments = arguments_of(environment)
-    on_base = f"-{base_image.tag().rpartition(':')[2]}" if arguments != environment.build_args else ""
-    return arguments, f"{environment.digest.removeprefix('sha256:')[:24]}{on_base}"
+    """Return the build arguments, and the end of the tag of this exact build on these exact base images."""
+    usual = [base_image.tag()] if BASE_ARGUMENT in environment.build_args.values() else []
+    bases = [*usual, *map(base_image.tag, _suites(environment))]
+    on_bases = "".join(f"-{base.rpartition(':')[2]}" for base in bases)
+    return arguments_of(environment), f"{environment.digest.removeprefix('sha256:')[:24]}{on_bases}"
 
 
 def _tag(name: str, digest: str) -> str:

@@ -25,7 +25,15 @@ from tests.support.module_proxy import served
 from tests.support.package_index import publish_wheel
 from tests.support.serving import bridge_address
 from tests.support.shipped_tools import EVERY
-from tests.support.suite_factory import PASSED, UPSTREAM, add_upstream, make_folder, suite_dataset, write
+from tests.support.suite_factory import (
+    COMMANDS,
+    PASSED,
+    UPSTREAM,
+    add_upstream,
+    make_folder,
+    suite_dataset,
+    write,
+)
 
 pytestmark = pytest.mark.docker
 
@@ -55,14 +63,17 @@ def test_whole_code_scores_1_and_every_outcome_is_recorded(bench: SuiteBench, tm
 @pytest.mark.parametrize("version", ["3.11", "3.9"])
 def test_a_suite_runs_on_an_earlier_python(tmp_path: Path, version: str) -> None:
     of_version = (
-        f"import sys\ndef test_python(): assert '%d.%d' % sys.version_info[:2] == '{version}', tally\n"
+        "import sys\nfrom importlib.metadata import version\n"
+        f"def test_python(): assert '%d.%d' % sys.version_info[:2] == '{version}', tally\n"
+        "def test_pip(): assert version('tally') == '1.0', tally\n"
     )
     files = UPSTREAM | {"tests/test_python.py": f"import tally\n{of_version}"}
-    folder = make_folder(tmp_path / "tasks", **{"test_case_count.txt": "8"})
+    commands = json.dumps(["pip install -e .", *COMMANDS])
+    folder = make_folder(tmp_path / "tasks", **{"test_case_count.txt": "9", "test_commands.json": commands})
     add_upstream(folder, files, python=version, python_reason="A test asks for it.")
     dataset = suite_dataset(folder.parent, tmp_path / "cache")
     truth = dataset.ground_truth(folder, DockerSandboxes(), print)
-    assert {*truth.passed} == {*PASSED, "tests/test_python.py::test_python"}
+    assert {*truth.passed} == {*PASSED, "tests/test_python.py::test_python", "tests/test_python.py::test_pip"}
 
 
 def test_nothing_scores_0(bench: SuiteBench, tmp_path: Path) -> None:

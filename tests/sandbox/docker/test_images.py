@@ -77,6 +77,13 @@ def test_the_tag_of_a_build_names_its_base(provider: DockerSandboxes, tmp_path: 
     assert image.reference.endswith(base_image.tag().rpartition(":")[2])
 
 
+def test_the_tag_of_a_build_names_the_base_of_an_earlier_suite(digest: str) -> None:
+    """Otherwise a new base image of that suite alone would go unnoticed."""
+    environment = Environment(digest=digest, build_args={"BASE": "assay-base-bullseye"})
+    assert images._recipe(environment)[1].endswith(f"-{base_image.tag('bullseye').rpartition(':')[2]}")
+    assert images._recipe(Environment(digest=digest))[1] == digest.removeprefix("sha256:")[:24]
+
+
 def test_an_image_that_cannot_be_pulled_is_built_and_says_so(
     provider: DockerSandboxes, tmp_path: Path, digest: str
 ) -> None:
