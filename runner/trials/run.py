@@ -220,12 +220,17 @@ def _unserved(run: TrialRun) -> ErrorInfo | None:
 def _commanded(run: TrialRun, agent: CommandAgent) -> Work:
     """Prepare the rollout of an agent that runs in the sandbox: one command."""
     trial, state, session = run.trial, run.state, run.state.session
-    command = agent.command(trial.task, session.endpoint if session else None)
-    command = command.model_copy(update={"timeout_seconds": trial.seconds})
     state.egress = state.egress or _open_egress(run, session)
     state.sockets = session.socket_dir if session else state.egress.folder if state.egress else None
-    guarded = _guarded(command, trial, session, state.egress)
-    return lambda sandbox: sandbox.exec(guarded, run.cancelled, lambda: state.waited_seconds)
+
+    def work(sandbox: Sandbox) -> ExecResult:
+        task = state.skills.listed(trial.task) if state.skills else trial.task
+        command = agent.command(task, session.endpoint if session else None)
+        command = command.model_copy(update={"timeout_seconds": trial.seconds})
+        guarded = _guarded(command, trial, session, state.egress)
+        return sandbox.exec(guarded, run.cancelled, lambda: state.waited_seconds)
+
+    return work
 
 
 def _driven(run: TrialRun, agent: DrivingAgent) -> Work:
