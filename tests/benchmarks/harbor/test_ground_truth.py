@@ -123,6 +123,14 @@ def test_what_is_typed_comes_before_what_was_found(tmp_path: Path) -> None:
         dataset(tmp_path, beside=("other",)).tasks()
 
 
+def test_modes_go_by_the_folder_whatever_a_task_is_called(tmp_path: Path) -> None:
+    """Tasks of Terminal-Bench 2.1 are called `terminal-bench/NAME`, and the preset's modes did not reach them."""
+    make_task(tmp_path, "made", toml='[task]\nname = "some-bench/made"\n')
+    (tmp_path / "modes.yaml").write_text("made: {mode: beside, ports: [80]}\n")
+    (task,) = dataset(tmp_path, modes=tmp_path / "modes.yaml").tasks()
+    assert (task.name, task.verifier.beside) == ("some-bench/made", Beside(ports=(80,)))
+
+
 @pytest.mark.parametrize("text", ["made: {mode: sideways}", "made: [", "- made"])
 def test_a_file_of_modes_that_makes_no_sense_is_refused(tmp_path: Path, text: str) -> None:
     make_task(tmp_path, "made")
