@@ -195,7 +195,7 @@ def _memory(planned: Counted) -> Iterator[str]:
 
 
 def _skills(planned: Counted) -> Iterator[str]:
-    """Yield a line for each agent that reads no skills, if its tasks bring some."""
+    """Yield a line for each agent that reads no skills, if images of its tasks may bring some."""
     unread: Counter[tuple[str, str]] = Counter()
     for trial, number in planned:
         agent = trial.cell.agent
@@ -203,8 +203,8 @@ def _skills(planned: Counted) -> Iterator[str]:
             unread[agent.name, trial.cell.dataset.name] += number
     for (agent_name, dataset), count in unread.items():
         yield (
-            f"Skills: {agent_name} reads none. {count} trials of {dataset}, whose images bring some, are flagged "
-            "skills_unsupported; a CLI's instruction lists them."
+            f"Skills: {agent_name} reads none. The instruction lists those of an image, and the trial is flagged "
+            f"skills_unsupported: at most {count} trials of {dataset}."
         )
 
 

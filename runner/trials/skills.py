@@ -29,13 +29,17 @@ SECONDS = 60.0
 """Time limit of each of our own commands."""
 FIND = """
 for file in {first}"$HOME"/.[!.]*/skills/*/SKILL.md "$HOME"/.config/*/skills/*/SKILL.md \\
-    "$PWD"/.[!.]*/skills/*/SKILL.md {more}
+    "$PWD"/.[!.]*/skills/*/SKILL.md "$HOME"/.[!.]*/skill/*/SKILL.md \\
+    "$HOME"/.config/*/skill/*/SKILL.md "$PWD"/.[!.]*/skill/*/SKILL.md \\
+    "$ASSAY_ROOT"/etc/claude-code/.claude/skills/*/SKILL.md {more}
 do
     test -f "$file" && printf '%s\\n' "${{file%/SKILL.md}}"
 done
 true
 """
-"""Script that prints the folder of each skill, those in the given places first."""
+"""Script that prints the folder of each skill, those in the given places first. Besides the folders of the shipped
+agents, images of SkillsBench use `~/.opencode/skill` and the folder in which Claude Code has skills for all users.
+`ASSAY_ROOT` is the folder of a local sandbox, which must not look for files of this machine."""
 COPY = 'own=$1; shift; mkdir -p "$own" && for folder in "$@"; do cp -RP "$folder" "$own/" || exit 1; done'
 """Script that copies the folders. Links would do for most agents; Continue overlooks linked folders, Codex files."""
 
@@ -108,7 +112,6 @@ def _description(head: str) -> str:
 def _found(task: Task, places: Sequence[str], sandbox: Sandbox) -> dict[str, list[str]]:
     """Return the name of each skill -> its folders, those in the agent's own places first."""
     first = "".join(f"{_shell(place)}/*/SKILL.md " for place in places)
-    # ASSAY_ROOT is the folder of a local sandbox, which must not look for files of this machine
     more = f'"$ASSAY_ROOT"{shlex.quote(task.skills_dir)}/*/SKILL.md' if task.skills_dir else ""
     printed = _run(sandbox, ("sh", "-c", FIND.format(first=first, more=more)), task.agent_user)
     found: dict[str, list[str]] = {}

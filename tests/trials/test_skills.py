@@ -13,7 +13,10 @@ from runner.records import Environment, ExecSpec, Image, SandboxSpec, Task
 from runner.sandbox.local import LocalSandboxes
 from runner.trials.skills import Skills, settle_skills
 
-KEPT = ("~/.claude/skills/count", "~/.agents/skills/count", "~/.agents/skills/weigh", "./.claude/skills/fold")
+KEPT = (
+    *("~/.claude/skills/count", "~/.agents/skills/count", "~/.agents/skills/weigh", "./.claude/skills/fold"),
+    *("~/.opencode/skill/weigh", "~/.config/opencode/skill/weigh", "./.opencode/skill/weigh"),
+)
 
 
 @pytest.fixture
@@ -26,7 +29,8 @@ def machine() -> Iterator[Sandbox]:
     with LocalSandboxes().open(spec) as sandbox:
         for place in KEPT:
             sh(sandbox, f"mkdir -p {place} && touch {place}/SKILL.md")
-        sh(sandbox, 'mkdir -p "$ASSAY_ROOT"/opt/ours/feed && touch "$ASSAY_ROOT"/opt/ours/feed/SKILL.md')
+        for place in ("/opt/ours/feed", "/etc/claude-code/.claude/skills/feed"):
+            sh(sandbox, f'mkdir -p "$ASSAY_ROOT"{place} && touch "$ASSAY_ROOT"{place}/SKILL.md')
         yield sandbox
 
 

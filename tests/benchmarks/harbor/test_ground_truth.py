@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from runner.benchmarks.harbor.dataset import HarborDataset
+from runner.benchmarks.harbor.truth import read_modes
 from runner.errors import ConfigError, TaskError
 from runner.records import Beside
+from runner.resources import ROOT
 from runner.sandbox.docker.provider import DockerSandboxes
 from tests.support import service_tasks
 from tests.support.sweeps import Cli
@@ -137,6 +139,15 @@ def test_a_file_of_modes_that_makes_no_sense_is_refused(tmp_path: Path, text: st
     (tmp_path / "modes.yaml").write_text(text)
     with pytest.raises(ConfigError, match=r"modes\.yaml cannot be read"):
         dataset(tmp_path, modes=tmp_path / "modes.yaml").tasks()
+
+
+@pytest.mark.parametrize("name", ["terminal_bench_2", "skillsbench"])
+def test_shipped_modes_say_what_they_rest_on(name: str) -> None:
+    modes = read_modes(ROOT / "tasks" / "harbor" / f"{name}.yaml")
+    assert modes
+    for task, truth in modes.items():
+        assert bool(truth.found_on) is not truth.by_hand, task
+        assert (truth.ports is not None) is (truth.mode == "beside"), task
 
 
 def test_each_mode_has_a_key_of_its_own(tmp_path: Path) -> None:
