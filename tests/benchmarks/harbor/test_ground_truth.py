@@ -101,6 +101,15 @@ def test_a_task_that_can_judge_nobody_says_so_before_a_model_is_paid(
     assert why in said[0]
 
 
+@pytest.mark.docker
+def test_an_image_that_cannot_be_built_is_no_finding_about_the_solution(tmp_path: Path) -> None:
+    """It was flagged `solution_fails` from then on, after all modes had been tried."""
+    folder = make_task(tmp_path, "made", dockerfile="ARG BASE\nFROM ${BASE}\nRUN false\n")
+    with pytest.raises(TaskError, match=r"could not be tried: .*could not be built"):
+        found(tmp_path)
+    assert not (folder / "truth.json").exists()
+
+
 def truth(folder: Path, **fields: object) -> None:
     (folder / "truth.json").write_text(json.dumps({"digest": "", "mode": None} | fields))
 
