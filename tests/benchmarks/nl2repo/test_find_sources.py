@@ -355,6 +355,22 @@ def test_a_library_published_under_the_name_of_its_module_is_found_if_it_is_the_
         assert node["reason"] == "No archive of it has the tests that its commands name."
 
 
+@pytest.mark.parametrize("package", ["tally", "counter"])
+def test_an_older_library_of_the_same_name_gives_way_to_one_that_resembles_the_document(
+    find: Finder, package: str
+) -> None:
+    """It is the source only if there is no other one."""
+    folder = make_folder(find.tasks, "counter", **{"test_case_count.txt": "9"})
+    text = "# counter\n\ncounter has `tally/__init__.py` with `Tally`, and `tally/most.py` with `most`.\n"
+    (folder / "start.md").write_text(text)
+    older = {"tally/__init__.py": "", "tally/most.py": "", "counter.py": "def unrelated(): pass\n"}
+    publish_sdist(find.index, "counter", "1.0", UPSTREAM | older)
+    if package == "tally":
+        publish_sdist(find.index, "tally", "1.0", UPSTREAM)
+    assert find("job.tasks=[counter]").code == 0
+    assert find.source("counter")["package"] == package
+
+
 def test_a_clone_is_the_last_resort_and_pinned_by_its_commit(find: Finder) -> None:
     clone = find.cli.outputs / "clones" / "tally"
     write(clone, UPSTREAM)

@@ -144,8 +144,8 @@ class Search:
             return finding.model_copy(update={"reason": str(error)})
         seen = self._try_names(folder, names, published)
         told = {"published": published.count, "tried": tuple(each for one in seen for each in one.tried)}
-        best = next((one.best() for one in seen if one.enough()), None)
-        best = best or next((found for one in seen if (found := one.best())), None)
+        sure = [one for one in seen[::-1] if one.enough()]  # a later name is tried if the first is doubtful
+        best = next((found for one in (*sure, *seen) if (found := one.best())), None)
         if best is None:
             reason = "No archive of it has the tests that its commands name."
             if not any(one.counted for one in seen):
@@ -166,14 +166,18 @@ class Search:
         return finding.model_copy(update={**told, "source": source})
 
     def _try_names(self, folder: Path, names: Sequence[str], published: Published) -> list[_Seen]:
-        """Try one name after the other until the archives of one have enough tests; return what was seen of each."""
+        """Try one name after the other until the archives of one have enough tests; return what was seen of each.
+
+        Archives of the first name are doubtful if they do not resemble the document, and the others are tried, too.
+        """
         document = (folder / DOCUMENT).read_text("utf-8", errors="replace")
         found: list[_Seen] = []
         for number, name in enumerate(names):
             seen = _Seen(published.count, self.hints.get(folder.name, Hints()), document if number else "")
             found.append(seen)
             self._try_all(folder, name, published, seen)
-            if seen.enough():
+            best = seen.best()
+            if best and seen.enough() and (number or len(names) == 1 or resembles(best[1], document)):
                 break
         return found
 
