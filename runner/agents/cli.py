@@ -82,9 +82,10 @@ class CliAgent(Record):
     """MiB that a sandbox needs for the CLI and its commands; None for any. A task's lower limit is raised to it and the
     trial flagged `memory_raised`; only then is it part of the trial's key."""
     skills: tuple[str, ...] = Field(default=(), exclude=True)
-    """Folders in which the CLI looks for skills, `NAME/SKILL.md`; empty if it supports none. Skills of a task that are
-    in none of them are copied into the first. `~/` is the home of the agent's user, `./` the workspace, `{agent_dir}`
-    the agent's own folder. Not part of a trial's key, which says whether a task shows skills."""
+    """Folders in which the CLI looks for skills, `NAME/SKILL.md`. Skills of a task that are in none of them are copied
+    into the first. Empty if it reads none: then the instruction lists a task's skills. `~/` is the home of the agent's
+    user, `./` the workspace, `{agent_dir}` the agent's own folder. Not part of a trial's key, which says whether a task
+    shows skills."""
     tools: dict[ToolKind, tuple[str, ...]] = {}
     """Kind -> names of this agent's tools in its calls; all other tools are `other`."""
     done_when: str = Field(default="", exclude=True)

@@ -54,7 +54,7 @@ class Agent(Configured, Protocol):
 
     @property
     def skills(self) -> tuple[str, ...]:
-        """Folders of the sandbox in which the agent looks for skills; empty if it supports none.
+        """Folders of the sandbox in which the agent looks for skills; empty if it reads none.
 
         See `agents.cli.CliAgent.skills` for their form.
         """

@@ -228,7 +228,7 @@ class TrialRecord(TrialName):
     * params_dropped: a parameter of the model (`model.params`) did not reach the provider; see `ModelCall.dropped`.
     * programs_changed, programs_unknown: see `Verdict.programs`.
     * ports_unlisted: the tests could reach every port of the agent's machine, not only those of the task's services.
-    * skills_unsupported: the task's image brings skills, and the agent lists none.
+    * skills_unsupported: the task's image brings skills, and the agent reads none; a CLI's instruction lists them.
     * solution_fails: the task's own solution fails here, or an untouched machine passes.
     * time_limit_cut: the budget's wall clock is shorter than the task's own limit.
     * verdicts_differ: see `Verdict.again`.

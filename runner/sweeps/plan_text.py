@@ -51,6 +51,7 @@ def plan_text(plan: Plan, settings: Settings, took: Sequence[float] = (), width:
         *_takes(todo, settings, took),
         *_cut(todo),
         *_memory(planned),
+        *_skills(planned),
         *_images(todo),
         *(f"  refused: {task.name}: {task.refused}" for task in plan.refused),
     ]
@@ -190,6 +191,20 @@ def _memory(planned: Counted) -> Iterator[str]:
         yield (
             f"Memory: {agent} needs {memory_mb} MiB (agent.memory_mb) and gets it in {count} trials of {dataset}, "
             "whose tasks allow less; they are flagged memory_raised. sandbox.task_memory_mb sets one limit for all."
+        )
+
+
+def _skills(planned: Counted) -> Iterator[str]:
+    """Yield a line for each agent that reads no skills, if images of its tasks may bring some."""
+    unread: Counter[tuple[str, str]] = Counter()
+    for trial, number in planned:
+        agent = trial.cell.agent
+        if trial.task.skills == "present" and agent.uses_model and not agent.skills:
+            unread[agent.name, trial.cell.dataset.name] += number
+    for (agent_name, dataset), count in unread.items():
+        yield (
+            f"Skills: {agent_name} reads none. The instruction lists those of an image, and the trial is flagged "
+            f"skills_unsupported: at most {count} trials of {dataset}."
         )
 
 

@@ -220,12 +220,22 @@ def _unserved(run: TrialRun) -> ErrorInfo | None:
 def _commanded(run: TrialRun, agent: CommandAgent) -> Work:
     """Prepare the rollout of an agent that runs in the sandbox: one command."""
     trial, state, session = run.trial, run.state, run.state.session
-    command = agent.command(trial.task, session.endpoint if session else None)
-    command = command.model_copy(update={"timeout_seconds": trial.seconds})
+
+    def rendered(task: Task) -> ExecSpec:
+        command = agent.command(task, session.endpoint if session else None)
+        command = command.model_copy(update={"timeout_seconds": trial.seconds})
+        return _guarded(command, trial, session, state.egress)
+
     state.egress = state.egress or _open_egress(run, session)
     state.sockets = session.socket_dir if session else state.egress.folder if state.egress else None
-    guarded = _guarded(command, trial, session, state.egress)
-    return lambda sandbox: sandbox.exec(guarded, run.cancelled, lambda: state.waited_seconds)
+    plain = rendered(trial.task)  # what cannot be rendered shows before a machine is opened
+
+    def work(sandbox: Sandbox) -> ExecResult:
+        skills = state.skills
+        command = rendered(skills.listed(trial.task)) if skills and skills.listing else plain
+        return sandbox.exec(command, run.cancelled, lambda: state.waited_seconds)
+
+    return work
 
 
 def _driven(run: TrialRun, agent: DrivingAgent) -> Work:

@@ -18,7 +18,7 @@ from runner.records import ErrorInfo, PhaseSeconds, Status, TrialRecord, Usage
 from runner.sweeps.plan import identity
 from runner.trials.behaviour import actions, file_reads, kinds, own_finish, terminal_use
 from runner.trials.outcome import ending
-from runner.trials.skills import UNSUPPORTED
+from runner.trials.skills import UNSUPPORTED, Skills
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -76,8 +76,8 @@ class TrialState:
     error: ErrorInfo | None = None
     warnings: list[ErrorInfo] = field(default_factory=list)
     flags: list[str] = field(default_factory=list)
-    skills: tuple[str, ...] | None = None
-    """Names of the image's skills that the agent can see; None for a task without skills."""
+    skills: Skills | None = None
+    """The image's skills that the agent can see; None for a task without skills."""
     workspace: Workspace | None = None
     own_usage: OwnUsage | None = None
     began: float = 0.0
@@ -156,7 +156,7 @@ def make_record(
         seconds=PhaseSeconds(**state.clock, waiting=state.waited_seconds),
         retries=retries,
         egress=state.egress.attempts if state.egress else (),
-        skills=state.skills,
+        skills=state.skills.names if state.skills else None,
         host_env=trial.task.host_env,
         workspace_files=state.workspace.files if state.workspace else None,
         workspace_lines=state.workspace.lines if state.workspace else None,
@@ -285,7 +285,10 @@ def _own_flags(trial: PlannedTrial, state: TrialState, retries: Sequence[Retry])
             "forged_results": verdict is not None and bool(verdict.components.get("forged")),
             "unjudged": verdict is not None and verdict.reward is None,
             "output_truncated": state.result is not None and state.result.output_cut,
-            UNSUPPORTED: bool(state.skills) and trial.cell.agent.uses_model and not trial.cell.agent.skills,
+            UNSUPPORTED: state.skills is not None
+            and bool(state.skills.names)
+            and trial.cell.agent.uses_model
+            and not trial.cell.agent.skills,
             "no_wall_limit": trial.seconds is None,
             "time_limit_cut": trial.is_cut,
             "memory_raised": trial.memory_raised,

@@ -168,3 +168,24 @@ def test_tasks_whose_time_a_budget_cuts_are_counted_before_the_run(cli: Cli) -> 
     assert "2 tasks' time limits are cut from up to 12000 s to 1800 s by budget=default; budget.wall" in text
     assert "cut" not in cli("agent=mini_swe_agent", *words, "budget.wall_seconds=null").out
     assert "cut" not in cli("agent=oracle", *words[1:]).out
+
+
+def test_an_agent_that_reads_no_skills_is_named_where_tasks_may_bring_some(cli: Cli) -> None:
+    make_task(cli.outputs / "tasks", "plain")
+    make_task(
+        cli.outputs / "tasks",
+        "skilled",
+        dockerfile="ARG BASE\nFROM ${BASE}\nCOPY skills /root/.claude/skills\n",
+    )
+    words = (
+        "model=scripted_hasty",
+        "dataset=harbor",
+        f"dataset.root={cli.outputs / 'tasks'}",
+        "dry_run=true",
+    )
+    said = "Skills: mini_swe_agent reads none."
+    text = " ".join(cli("agent=mini_swe_agent", *words).out.split())
+    assert said in text
+    assert "flagged skills_unsupported: at most 1 trials of harbor." in text
+    assert said not in cli("agent=mini_swe_agent", *words, "dataset.skills=absent").out
+    assert "Skills:" not in cli("agent=qwen_code", *words).out

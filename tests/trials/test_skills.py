@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,9 +11,12 @@ import pytest
 from runner.protocols import Sandbox
 from runner.records import Environment, ExecSpec, Image, SandboxSpec, Task
 from runner.sandbox.local import LocalSandboxes
-from runner.trials.skills import settle_skills
+from runner.trials.skills import Skills, settle_skills
 
-KEPT = ("~/.claude/skills/count", "~/.agents/skills/count", "~/.agents/skills/weigh", "./.claude/skills/fold")
+KEPT = (
+    *("~/.claude/skills/count", "~/.agents/skills/count", "~/.agents/skills/weigh", "./.claude/skills/fold"),
+    *("~/.opencode/skill/weigh", "~/.config/opencode/skill/weigh", "./.opencode/skill/weigh"),
+)
 
 
 @pytest.fixture
@@ -25,7 +29,8 @@ def machine() -> Iterator[Sandbox]:
     with LocalSandboxes().open(spec) as sandbox:
         for place in KEPT:
             sh(sandbox, f"mkdir -p {place} && touch {place}/SKILL.md")
-        sh(sandbox, 'mkdir -p "$ASSAY_ROOT"/opt/ours/feed && touch "$ASSAY_ROOT"/opt/ours/feed/SKILL.md')
+        for place in ("/opt/ours/feed", "/etc/claude-code/.claude/skills/feed"):
+            sh(sandbox, f'mkdir -p "$ASSAY_ROOT"{place} && touch "$ASSAY_ROOT"{place}/SKILL.md')
         yield sandbox
 
 
@@ -44,16 +49,32 @@ def task(skills: str | None) -> Task:
 def test_missing_skills_are_copied_into_the_first_place(machine: Sandbox) -> None:
     places = ("~/.mine/skills", "./.claude/skills")
     found = settle_skills(task("present"), places, machine, uses_model=True)
-    assert found == ("count", "feed", "fold", "weigh")
+    assert found == Skills(("count", "feed", "fold", "weigh"))
     assert sh(machine, "ls ~/.mine/skills").split() == ["count", "feed", "weigh"], "fold is in another place"
     assert sh(machine, "ls ~/.mine/skills/*/SKILL.md").count("SKILL.md") == 3
     assert settle_skills(task("present"), places, machine, uses_model=True) == found, "it can be done again"
 
 
 def test_absent_skills_are_gone_from_everywhere(machine: Sandbox) -> None:
-    assert settle_skills(task("absent"), ("~/.agents/skills",), machine, uses_model=True) == ()
+    assert settle_skills(task("absent"), ("~/.agents/skills",), machine, uses_model=True) == Skills(())
     assert sh(machine, 'find ~ . "$ASSAY_ROOT" -name SKILL.md') == ""
-    assert settle_skills(task("present"), (), machine, uses_model=True) == ()
+    assert settle_skills(task("present"), (), machine, uses_model=True) == Skills(())
+
+
+def test_an_agent_that_reads_none_is_told_where_they_are(machine: Sandbox) -> None:
+    text = "---\\nname: weigh\\ndescription: >\\n  Weighs\\n  ducks.\\n---\\nUse scales."
+    sh(machine, f"printf -- '{text}' > ~/.agents/skills/weigh/SKILL.md")
+    sh(machine, "printf -- '---\ndescription: [not, a, text]\n---\n' > ./.claude/skills/fold/SKILL.md")
+    sh(machine, "printf -- '---\n{: no YAML\n---\n' > ~/.claude/skills/count/SKILL.md")
+    settled = settle_skills(task("present"), (), machine, uses_model=True)
+    assert settled is not None
+    assert settled.names == ("count", "feed", "fold", "weigh")
+    lines = re.findall(r"^\* (\w+): (.*) \((.*)\)$", settled.listing, re.MULTILINE)
+    listed = {name: description for name, description, _ in lines}
+    assert listed == {"count": "", "feed": "", "fold": "", "weigh": "Weighs ducks."}
+    for *_, file in lines:
+        sh(machine, f"test -f {file}")
+    assert settled.listed(task("present")).instruction == settled.listing
 
 
 @pytest.mark.parametrize(("skills", "uses_model"), [(None, True), ("absent", False)])

@@ -83,7 +83,7 @@ class HarborDataset(Record):
     """Globs over names of tasks that are judged in the live container, with everything that the agent leaves running.
     Comes before `beside`."""
     modes: Path | None = None
-    """File with the modes of tasks, by name, for tasks without a `truth.json` of their own."""
+    """File with the modes of tasks, by the names of their folders, for tasks without a `truth.json` of their own."""
     include: tuple[str, ...] = ()
     """Globs over the names of the tasks that make up the dataset, and so every denominator; if empty, all tasks."""
     exclude: tuple[str, ...] = ()
@@ -129,7 +129,7 @@ class HarborDataset(Record):
         for note in unknown_keys.notes(self._every_folder()):
             say(note)
         for task in self.tasks():
-            truth = None if task.refused else self._truth(task.directory, task.name)
+            truth = None if task.refused else self._truth(task.directory)
             if truth and truth.complaint:
                 say(f"{task.name} is flagged {SOLUTION_FAILS}: {truth.complaint}")
 
@@ -172,11 +172,11 @@ class HarborDataset(Record):
         }
         return digest(tried)
 
-    def _truth(self, folder: Path, name: str) -> HarborTruth | None:
+    def _truth(self, folder: Path) -> HarborTruth | None:
         """Return what was found about a task's files, if anything. Raises `TaskError`, `ConfigError`."""
         if (truth := read_truth(folder / TRUTH, HarborTruth)) and truth.digest == self._tried(folder):
             return truth
-        truth = read_modes(self.modes).get(name) if self.modes else None
+        truth = read_modes(self.modes).get(folder.name) if self.modes else None
         return truth if truth and truth.digest in ("", self._tried(folder)) else None
 
     def _in_its_mode(self, spec: VerifierSpec, folder: Path, name: str) -> VerifierSpec:
@@ -187,7 +187,7 @@ class HarborDataset(Record):
             return in_mode(spec, "live")
         if _matches(name, self.beside):
             return in_mode(spec, "beside")
-        truth = self._truth(folder, name)
+        truth = self._truth(folder)
         return truth.applied(spec) if truth else spec
 
     def _every_folder(self) -> list[Path]:
@@ -267,7 +267,7 @@ class HarborDataset(Record):
         environment = _agents_machine(machines, table, folder, compose)
         verifier = self._judged(machines, table, task)
         declared = self._judged(Machines(dict, self.build_args), table, task)
-        truth = None if table.steps else self._truth(folder, task.name)
+        truth = None if table.steps else self._truth(folder)
         solution_env, solution_refused = _solution_env(table, host)
         settings = {
             "host_env": host.used_names(*table.declared_env(), compose.declared_env() if compose else {}),

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 from runner.agents.bounds import Nop, Oracle
 from runner.benchmarks.harbor.truth import HarborTruth, ModeName, Tried, in_mode
 from runner.benchmarks.harbor.verifier import LIVE_FRESH
+from runner.errors import TaskError
 from runner.gateway import Gateway
-from runner.records import Budget, TrialRecord
+from runner.records import Budget, Status, TrialRecord
 from runner.sweeps.cells import NO_MODEL, Cell
 from runner.sweeps.plan import PlannedTrial
 from runner.sweeps.store import Store
@@ -45,7 +46,7 @@ class Trials:
     def run(
         self, agent: CommandAgent, task: Task, mode: ModeName, ports: tuple[int, ...] | None = None
     ) -> TrialRecord:
-        """Run one trial, judged in this mode."""
+        """Run one trial, judged in this mode. Raises `TaskError` if it came to nothing for want of an image, say."""
         judged = task.model_copy(
             update={
                 "verifier": in_mode(task.verifier, mode, ports),
@@ -56,7 +57,10 @@ class Trials:
         place = Path(tempfile.mkdtemp(dir=self.folder))
         trial = PlannedTrial(key="truth", cell=cell, task=judged, attempt=1)
         context = TrialContext(self.sandboxes, Gateway(place), Store(place / "outputs"), "truth", {})
-        return run_trial(trial, context, lambda: False)
+        record = run_trial(trial, context, lambda: False)
+        if record.status is Status.INFRA_INVALID:
+            raise TaskError(f"It could not be tried: {_reason(record)}")
+        return record
 
     def passes(self, record: TrialRecord) -> bool:
         """Return whether a trial passed."""
@@ -64,7 +68,10 @@ class Trials:
 
 
 def find_mode(dataset: Dataset, task: Task, sandboxes: SandboxProvider, digest: str, say: Say) -> HarborTruth:
-    """Return the first mode in which the task can be judged, with the rewards in it and in those before it."""
+    """Return the first mode in which the task can be judged, with the rewards in it and in those before it.
+
+    Raises `TaskError` if a trial fails on our side: that says nothing about the task, and is not a finding.
+    """
     tried: dict[ModeName, Tried] = {}
     with tempfile.TemporaryDirectory() as folder:
         trials = Trials(dataset, sandboxes, Path(folder))

@@ -42,6 +42,10 @@ class HarborTruth(Record):
     """TCP ports on which services of the solution listen, in mode beside; None if they are not known."""
     tried: dict[ModeName, Tried] = {}
     """Modes that were tried, the strictest first."""
+    found_on: str = ""
+    """Files and images that were tried, where they are not those beside which this stands."""
+    by_hand: bool = False
+    """Whether nothing was tried: somebody read what the tests look at."""
 
     def applied(self, spec: VerifierSpec) -> VerifierSpec:
         """Return a verifier in this mode."""
@@ -65,7 +69,7 @@ def in_mode(spec: VerifierSpec, mode: ModeName, ports: tuple[int, ...] | None = 
 
 
 def read_modes(file: Path) -> Mapping[str, HarborTruth]:
-    """Return the findings of a file for all tasks, by name. Raises `ConfigError`."""
+    """Return the findings of a file for all tasks, by the names of their folders. Raises `ConfigError`."""
     try:
         return TypeAdapter(dict[str, HarborTruth]).validate_python(
             yaml.safe_load(file.read_text("utf-8")) or {}

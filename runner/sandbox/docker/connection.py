@@ -21,10 +21,10 @@ from runner.terminal.escaping import step
 class Host:
     """One connection to the engine and its known images. The methods are those of `protocols.SandboxProvider`."""
 
-    def __init__(self, registry: str | None = None) -> None:
-        """Connect to the engine. `registry` is `DockerSandboxes.registry`."""
+    def __init__(self, registry: str | None, pulls: int) -> None:
+        """Connect to the engine. The arguments are fields of `DockerSandboxes`."""
         self._client = engine.connect()
-        self.images = Images(self._client.api, registry)
+        self.images = Images(self._client.api, registry, pulls)
         self._is_released = False
 
     def open(self, spec: SandboxSpec, limits: Limits) -> DockerSandbox:

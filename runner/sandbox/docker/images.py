@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from posixpath import normpath
-from threading import Lock
+from threading import BoundedSemaphore, Lock
 from typing import IO, Any, NamedTuple
 
 from docker import APIClient, auth
@@ -63,8 +63,8 @@ class ImageConfig(NamedTuple):
 class Images:
     """The images of one engine: finds, pulls and builds them."""
 
-    def __init__(self, api: APIClient, registry: str | None = None) -> None:
-        """Share the images that are built through a registry, if one is named."""
+    def __init__(self, api: APIClient, registry: str | None, pulls: int) -> None:
+        """Share the images that are built through a registry, if one is named, and pull at most `pulls` at once."""
         self._api = api
         self.shared = SharedImages(api, registry, self._pull) if registry else None
         self._lock = Lock()
@@ -74,6 +74,7 @@ class Images:
         self._unbuilt: dict[str, str] = {}
         """Tag of an image whose Dockerfile could not be built -> why."""
         self._pulls: defaultdict[str, Lock] = defaultdict(Lock)
+        self._pulling = BoundedSemaphore(pulls)
         self._configs: dict[str, ImageConfig] = {}
 
     def find(self, environment: Environment, progress: ImageProgress = lambda _: nullcontext()) -> Image:
@@ -130,8 +131,7 @@ class Images:
                         id=found, reference=environment.image, digest=self._digest(environment.image)
                     )
                 if not (reason := self._unpulled.get(environment.image)):
-                    with progress("pulling"):
-                        reason = self._pull(environment.image)
+                    reason = self._pull(environment.image, progress)
                 if found := self._local(environment.image):
                     seconds = time.monotonic() - began
                     return Image(
@@ -178,18 +178,22 @@ class Images:
             known = self._inspect(reference).get("RepoDigests") or ()
         return next((each for each in known if each.partition("@")[0] == name), next(iter(known), ""))
 
-    def _pull(self, reference: str) -> str:
-        """Try to pull, with the credentials of this user's Docker configuration. Return why it failed, or ""."""
+    def _pull(self, reference: str, progress: ImageProgress) -> str:
+        """Try to pull once it is this image's turn. Return why it failed, or "".
+
+        The credentials are those of this user's Docker configuration.
+        """
         repository, tag = parse_repository_tag(reference)
         credentials = auth.load_config()
         known = credentials.resolve_authconfig(auth.resolve_repository_name(repository)[0])
         headers = {"X-Registry-Auth": auth.encode_header(known)} if known else {}
         params = {"fromImage": repository, "tag": tag or "latest"}
-        try:
-            with self._post("/images/create", PULL_SECONDS, params=params, headers=headers) as events:
-                return _pull_failure(events, time.monotonic() + LONGEST_PULL_SECONDS)
-        except ENGINE_FAULTS as error:
-            return f"no answer from its registry: {error}"
+        with self._pulling, progress("pulling"):
+            try:
+                with self._post("/images/create", PULL_SECONDS, params=params, headers=headers) as events:
+                    return _pull_failure(events, time.monotonic() + LONGEST_PULL_SECONDS)
+            except ENGINE_FAULTS as error:
+                return f"no answer from its registry: {error}"
 
     def _build(self, context: Path, seconds: float, arguments: dict[str, str], tag: str) -> str:
         """Build with the engine's own builder and return the image's id.

@@ -50,6 +50,9 @@ class DockerSandboxes(Limits):
     registry: str | None = Field(default=None, exclude=True, pattern=f"^{REGISTRY}$")
     """Registry, `HOST[:PORT]/FOLDER`, through which all machines share the images that are built; None: each machine
     builds its own. Not a part of a trial's key."""
+    pulls: int = Field(default=2, ge=1, exclude=True)
+    """Most images that are pulled at the same time; further ones wait. Of each, the engine loads several layers at a
+    time (`max-concurrent-downloads`). Not a part of a trial's key."""
     _host: Host | None = PrivateAttr(default=None)
 
     @field_validator("allowed_hosts")
@@ -115,5 +118,5 @@ class DockerSandboxes(Limits):
             if self._host is None:
                 from runner.sandbox.docker.connection import Host  # noqa: PLC0415 - a finished sweep resumes without Docker's client
 
-                self._host = Host(self.registry)
+                self._host = Host(self.registry, self.pulls)
             return self._host

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from typing import Any
 
 from docker import APIClient
 from docker.errors import APIError, ImageNotFound
 
 from runner.errors import ImageError
+from runner.protocols import ImageProgress
 from runner.sandbox.docker.engine_faults import ENGINE_FAULTS, NOT_FOUND, explanation
 
 REFUSED = (401, 403, NOT_FOUND)
@@ -19,13 +19,11 @@ REFUSED = (401, 403, NOT_FOUND)
 class SharedImages:
     """The images of one registry, under the tags that they have on each machine."""
 
-    def __init__(self, api: APIClient, registry: str, pull: Callable[[str], str]) -> None:
+    def __init__(self, api: APIClient, registry: str, pull: Callable[[str, ImageProgress], str]) -> None:
         """Name the registry: `HOST[:PORT]/FOLDER`. `pull` pulls a reference, and returns why that failed or ""."""
         self._api, self._registry, self._pull = api, registry, pull
 
-    def obtain(
-        self, tag: str, make: Callable[[], str], progress: Callable[[str], AbstractContextManager[object]]
-    ) -> str:
+    def obtain(self, tag: str, make: Callable[[], str], progress: ImageProgress) -> str:
         """Return the id of the image that the registry has under `tag`, and give it this tag here.
 
         If the registry has none, the image that `make` builds or finds here is pushed. A machine that was quicker
@@ -53,12 +51,11 @@ class SharedImages:
         except ENGINE_FAULTS as error:
             raise self._unusable(str(error)) from error
 
-    def _take(self, tag: str, digest: str, progress: Callable[[str], AbstractContextManager[object]]) -> str:
+    def _take(self, tag: str, digest: str, progress: ImageProgress) -> str:
         repository, _, version = tag.partition(":")
         reference = f"{self._registry}/{repository}@{digest}"
         if not (found := self._id(reference)):
-            with progress("pulling"):
-                reason = self._pull(reference)
+            reason = self._pull(reference, progress)
             if not (found := self._id(reference)):
                 raise self._unusable(reason or f"{reference} did not arrive")
         self._api.tag(found, repository, version, force=True)

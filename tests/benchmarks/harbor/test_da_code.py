@@ -133,6 +133,14 @@ def test_each_kind_of_task_is_judged_by_its_own_gold_result(tmp_path: Path, name
     assert list((folder / "solution" / "output").iterdir())
 
 
+def test_a_misspelt_option_counts_for_nothing(tmp_path: Path) -> None:
+    """Published tasks have `conditon_cols`, which DA-Code's evaluator ignores: all columns are compared."""
+    table = EVALUATIONS["table"] | {"options": [{"conditon_cols": [1], "ignore_order": True}]}
+    folder = written(tmp_path, "table", table=table)
+    [[part]] = json.loads((folder / "tests" / "grading.json").read_text())["parts"]
+    assert (part["columns"], part["ignore_order"]) == ([], True)
+
+
 def test_the_figures_numbers_are_asked_for_and_judged(tmp_path: Path) -> None:
     folder = written(tmp_path, "figure")
     (task,) = dataset(tmp_path / "new").tasks()

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from runner.benchmarks.harbor.dataset import HarborDataset
+from runner.benchmarks.harbor.truth import read_modes
 from runner.errors import ConfigError, TaskError
 from runner.records import Beside
+from runner.resources import ROOT
 from runner.sandbox.docker.provider import DockerSandboxes
 from tests.support import service_tasks
 from tests.support.sweeps import Cli
@@ -99,6 +101,15 @@ def test_a_task_that_can_judge_nobody_says_so_before_a_model_is_paid(
     assert why in said[0]
 
 
+@pytest.mark.docker
+def test_an_image_that_cannot_be_built_is_no_finding_about_the_solution(tmp_path: Path) -> None:
+    """It was flagged `solution_fails` from then on, after all modes had been tried."""
+    folder = make_task(tmp_path, "made", dockerfile="ARG BASE\nFROM ${BASE}\nRUN false\n")
+    with pytest.raises(TaskError, match=r"could not be tried: .*could not be built"):
+        found(tmp_path)
+    assert not (folder / "truth.json").exists()
+
+
 def truth(folder: Path, **fields: object) -> None:
     (folder / "truth.json").write_text(json.dumps({"digest": "", "mode": None} | fields))
 
@@ -123,12 +134,29 @@ def test_what_is_typed_comes_before_what_was_found(tmp_path: Path) -> None:
         dataset(tmp_path, beside=("other",)).tasks()
 
 
+def test_modes_go_by_the_folder_whatever_a_task_is_called(tmp_path: Path) -> None:
+    """Tasks of Terminal-Bench 2.1 are called `terminal-bench/NAME`, and the preset's modes did not reach them."""
+    make_task(tmp_path, "made", toml='[task]\nname = "some-bench/made"\n')
+    (tmp_path / "modes.yaml").write_text("made: {mode: beside, ports: [80]}\n")
+    (task,) = dataset(tmp_path, modes=tmp_path / "modes.yaml").tasks()
+    assert (task.name, task.verifier.beside) == ("some-bench/made", Beside(ports=(80,)))
+
+
 @pytest.mark.parametrize("text", ["made: {mode: sideways}", "made: [", "- made"])
 def test_a_file_of_modes_that_makes_no_sense_is_refused(tmp_path: Path, text: str) -> None:
     make_task(tmp_path, "made")
     (tmp_path / "modes.yaml").write_text(text)
     with pytest.raises(ConfigError, match=r"modes\.yaml cannot be read"):
         dataset(tmp_path, modes=tmp_path / "modes.yaml").tasks()
+
+
+@pytest.mark.parametrize("name", ["terminal_bench_2", "skillsbench"])
+def test_shipped_modes_say_what_they_rest_on(name: str) -> None:
+    modes = read_modes(ROOT / "tasks" / "harbor" / f"{name}.yaml")
+    assert modes
+    for task, truth in modes.items():
+        assert bool(truth.found_on) is not truth.by_hand, task
+        assert (truth.ports is not None) is (truth.mode == "beside"), task
 
 
 def test_each_mode_has_a_key_of_its_own(tmp_path: Path) -> None:

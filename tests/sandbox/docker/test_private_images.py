@@ -6,8 +6,9 @@ import base64
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
+from threading import Condition
 from typing import NamedTuple
 
 import pytest
@@ -94,6 +95,54 @@ def test_many_trials_share_one_pull_which_is_shown_and_recorded(
     assert shown == ["pulling"]
     assert {image.digest for image in images} == {private.digest}
     assert len({image.id for image in images}) == 1
+
+
+@pytest.mark.parametrize("limit", [1, 2])
+def test_only_so_many_images_are_pulled_at_the_same_time(
+    private: Private, configuration: Path, limit: int
+) -> None:
+    log_in(configuration, private.registry)
+    names = [f"{private.registry}/private/task:{number}" for number in range(2, 6)]
+    with having_pushed(names):
+        provider, pulling = DockerSandboxes(pulls=limit), Pulling(limit)
+        with ThreadPoolExecutor(len(names)) as trials:
+            found = trials.map(lambda name: provider.image(Environment(image=name), pulling.progress), names)
+            assert [image.origin for image in found] == ["pulled"] * len(names)
+    assert pulling.most == limit
+
+
+@contextmanager
+def having_pushed(names: list[str]) -> Iterator[None]:
+    """Give the registry images that are not on this machine."""
+    api = connect().api
+    for name in names:
+        repository, _, tag = name.rpartition(":")
+        api.tag(base_image.tag(), repository, tag)
+        api.push(repository, tag, auth_config={"username": USER, "password": PASSWORD})
+        api.remove_image(name)
+    yield
+    for name in names:
+        api.remove_image(name)
+
+
+class Pulling:
+    """Counts the images that are pulled at one time. Each waits until the allowed number is there, or a while."""
+
+    def __init__(self, limit: int) -> None:
+        self.now = self.most = 0
+        self._limit, self._changed = limit, Condition()
+
+    @contextmanager
+    def progress(self, doing: str) -> Iterator[None]:
+        assert doing == "pulling"
+        with self._changed:
+            self.now += 1
+            self.most = max(self.most, self.now)
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self.now > self._limit, timeout=1)
+        yield
+        with self._changed:
+            self.now -= 1
 
 
 def test_a_credential_helper_is_asked(
