@@ -32,8 +32,9 @@ from runner.report.benchmarks import added_sections
 from runner.report.blocks import Block, Picture, Section, SectionMaker, Table
 from runner.report.findings import Findings
 from runner.report.html import render
+from runner.report.latex_tables import FiledTable
 from runner.report.leaderboard import judges_spend
-from runner.report.table_files import FiledTable, files
+from runner.report.table_files import files
 from runner.report.trial_pages import list_pages
 from runner.report.wording import MARKS, spend
 
