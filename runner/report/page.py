@@ -138,8 +138,12 @@ def chapters_of(found: Findings) -> Iterator[Chapter]:
 
 
 def _sections(makers: Iterable[SectionMaker], found: Findings) -> list[Section]:
-    """Return the sections that are not empty."""
-    return [section for make in makers if (section := make(found))]
+    """Return the sections that are not empty, without tables that have no rows."""
+    made = [section for make in makers if (section := make(found))]
+    return [
+        section._replace(blocks=[each for each in section.blocks if not isinstance(each, Table) or each.rows])
+        for section in made
+    ]
 
 
 def _html(found: Findings, chapters: list[dict[str, Any]]) -> str:

@@ -14,7 +14,7 @@ from runner.report.blocks import Block, Column, Section, Table, Text, Value
 from runner.report.conclusions import headline, small_tiers
 from runner.report.findings import Findings
 from runner.report.sections_scores import figure
-from runner.report.wording import short, usd
+from runner.report.wording import counted, short, usd
 
 _CELLS = 40
 """Most cells that are compared in pairs: 780 rows in each table."""
@@ -87,7 +87,7 @@ def pair_table(draws: Draws, measure: Compared, found: Findings) -> Table:
              Value(word, word)]
         )  # fmt: skip
     title = f"{measure.title[0].upper()}{measure.title[1:]}"
-    caption = f"{title} of {len(leads)} pairs, surest first"
+    caption = f"{title} of {counted(len(leads), 'pair')}, surest first"
     return Table(caption, _columns(measure.title, found.scoring, len(leads)), rows)
 
 
@@ -103,7 +103,7 @@ def _columns(measure: str, scoring: Scoring, pairs: int) -> tuple[Column, ...]:
         ),
         Column("high"),
         Column("wins", f"share of {scoring.resamples} resamples in which the better is ahead"),
-        Column("Holm p", f"two-sided, corrected for all {pairs} pairs"),
+        Column("Holm p", f"two-sided, corrected for {'all ' if pairs > 1 else ''}{counted(pairs, 'pair')}"),
         Column("joint p", "corrected for all pairs by the largest deviation of any of them in a resample"),
         Column(
             "decided",

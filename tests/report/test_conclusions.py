@@ -184,7 +184,7 @@ def test_without_ams_the_page_was_tables_of_dashes(tmp_path: Path) -> None:
     sections = {section.name: section for section in chapters(found)}
     assert not {"tiers", "heat-map", "budgets", "profile"} & set(sections)
     pairs = sections["pairs"].blocks[0]
-    assert pairs.caption == "Pass rate of 1 pairs, surest first"
+    assert pairs.caption == "Pass rate of 1 pair, surest first"
     assert [value.text for value in pairs.rows[0][2:]][-1] == "yes"
     board = sections["leaderboard"].blocks[0]
     assert "AMS" not in [column.title for column in board.columns]
