@@ -53,8 +53,8 @@ def matrix(found: Findings, most: int = MOST) -> Section:
     caption = f"{len(rows)} tasks × {len(columns)} cells"
     note = Text(
         f"{legend}. A sign stands for each attempt, and leads to the page of its trial. Beneath it are the USD of all "
-        "attempts; a dash means that nobody knows them, or that nothing ran. In each head: tasks with a pass / tasks that "
-        "are shown; solved by: cells with a pass / cells that are shown, without bounds."
+        "attempts; a dash means that nobody knows them, or that nothing ran. In each head: tasks with a pass / tasks "
+        "that are shown; solved by: cells with a pass / cells that are shown, without bounds."
     )
     left_out = [Text(shown.about)] if shown.about else []
     return Section("matrix", "Task by task", [*left_out, Matrix(caption, columns, rows), note])
