@@ -45,7 +45,11 @@ def planned(cells: list[Cell]) -> Plan:
 
 def many_kinds(root: Path) -> list[Cell]:
     """Return cells whose trials differ in everything that a row or a key says."""
-    make_task(root / "x", "a", toml='[agent]\ntimeout_sec = 3600\n[metadata]\ndifficulty = "hard"\nsource = "bench"\n')
+    make_task(
+        root / "x",
+        "a",
+        toml='[agent]\ntimeout_sec = 3600\n[metadata]\ndifficulty = "hard"\nsource = "bench"\n',
+    )
     make_task(root / "x", "b", toml="[environment]\nmemory_mb = 1024\n")
     (make_task(root / "x", "c") / "instruction.md").unlink()  # refused
     make_task(root / "y", "b", solve="true")  # of the same name, in the same dataset, with other content

@@ -39,7 +39,7 @@ def test_the_reading_of_failed_trials_is_changed_and_changed_back(cli: Cli) -> N
     sweep = finished_sweep(cli.outputs)
     before = (sweep / "sweep.json").read_bytes()
     assert cli("job=report", "name=full", "scoring.cbq=passes").out.startswith(
-        "Scored anew: cbq - -> passes.\n"
+        "Scored anew: cbq quality -> passes.\n"
     )
     assert scoring_of(sweep)["cbq"] == "passes"
     assert cli("job=report", "name=full", "scoring.alpha=0.6").code == 0
