@@ -274,7 +274,7 @@ def _fitting_cells(cells: Sequence[Sequence[Text]], room: int) -> list[Text]:
 
 def _fitting_trials(trials: Sequence[Sequence[Text]], room: int) -> list[Text]:
     """Return as many trials as fit, and how many more run."""
-    if sum(map(len, trials)) <= room:
+    if not trials or sum(map(len, trials)) <= room:
         return _flat(trials)
     shown = max(room - 1, 0) // max(map(len, trials))
     return [*_flat(trials[:shown]), Text(f"and {len(trials) - shown} more", "dim")]
