@@ -114,7 +114,7 @@ def test_a_lead_from_one_task_a_tier_was_clear(tmp_path: Path, tasks: int, clear
     decided = {line[-1].text for line in pairs.blocks[0].rows}
     assert decided == {"yes" if clear == "yes" else "too few tasks"}
     text = lead_sentence(best, found.names, few)
-    assert ("is told apart from the other" if clear == "yes" else "too few tasks to tell it apart") in text
+    assert ("is told apart from the other" if clear == "yes" else "but these are too few tasks") in text
 
 
 def chapters(found: Findings) -> list[Any]:
