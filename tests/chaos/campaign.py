@@ -149,16 +149,21 @@ class Campaign:
             "sandbox=docker",
         )
 
-    def start(self, *words: str, code: str = "", dataset: Sequence[str] = ()) -> None:
-        """Start the driver, or `code` in its place. `dataset` are the words that choose other tasks and a sandbox."""
+    def start(
+        self, *words: str, code: str = "", dataset: Sequence[str] = (), model: Sequence[str] = ()
+    ) -> None:
+        """Start the driver, or `code` in its place.
+
+        `dataset` are the words that choose other tasks and a sandbox, `model` those that choose another model.
+        """
         chosen = dataset or ("dataset=numbered", f"dataset.number={self.trials}", "sandbox=local")
         self._command = [
             *(sys.executable, *(("-c", code) if code else ("-m", "runner"))),
-            *("--config-dir", str(CONF), "agent=asker", "model=faked"),
-            *(*chosen, "tracker=none"),
+            *("--config-dir", str(CONF), "agent=asker", "tracker=none", *chosen),
+            *(model or ("model=faked", f"model.api_base={self.upstream.url}")),
             *("agent.questions=4", "agent.seconds=0.5", "gateway.preflight=false", "name=made"),
             *("executor=ray", "executor.retries=50", f"executor.address={self.cluster.address}"),
-            *(f"outputs={self.outputs}", f"model.api_base={self.upstream.url}", *words),
+            *(f"outputs={self.outputs}", *words),
         ]
         self._asked.clear()
         self.resume()

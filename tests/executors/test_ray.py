@@ -102,6 +102,25 @@ def test_trials_that_only_waited_on_a_crew_which_dies_are_not_lost(
     assert all(record.status is Status.COMPLETED for record in records if record.task not in lost)
 
 
+def test_a_recorded_sweep_is_replayed_on_all_nodes(campaign: Campaign, outputs: Path, tmp_path: Path) -> None:
+    tapes = tmp_path / "tapes"
+    campaign.start(f"record={tapes}", dataset=_numbered(8))
+    assert campaign.driver.wait(300) == 0, campaign.log.read_text()
+    recorded = campaign.records().values()
+    (again := tmp_path / "again").mkdir()
+    campaign.begin_anew(again)
+    campaign.start(dataset=_numbered(8), model=("model=cassette", f"model.path={tapes}"))
+    until(lambda: len(campaign.cluster.crews()) == 2, 180)
+    assert campaign.driver.wait(300) == 0, campaign.log.read_text()
+    assert outputs.is_dir()
+    assert not campaign.upstream.requests
+    replayed = campaign.records().values()
+    assert {record.status for record in replayed} == {Status.COMPLETED}
+    assert {record.task: record.usage for record in replayed} == {
+        record.task: record.usage for record in recorded
+    }
+
+
 def test_ctrl_c_ends_the_trials_of_all_nodes_with_their_records(campaign: Campaign, outputs: Path) -> None:
     campaign.start("agent.seconds=600", dataset=_numbered(8))
     until(lambda: len(campaign.upstream.requests) >= 8, 180)

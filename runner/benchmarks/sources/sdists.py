@@ -142,11 +142,16 @@ def release(
 
 
 def lock_requirements(
-    requirements: tuple[str, ...], *, python: str = "3.13", constraints: tuple[str, ...] = ()
+    requirements: tuple[str, ...],
+    *,
+    python: str = "3.13",
+    constraints: tuple[str, ...] = (),
+    without: tuple[str, ...] = (),
 ) -> tuple[str, ...]:
-    """Return requirements, with everything that they require, as `name==version --hash=..`. Raises `ConfigError`.
+    """Return requirements, with everything that they require, as `name==version --hash=..`. Raises `FetchError`.
 
-    `constraints` are requirements that hold for what is required, and require nothing themselves.
+    `constraints` are requirements that hold for what is required, and require nothing themselves. Packages in `without`
+    are left out, whoever requires them.
     """
     from uv import find_uv_bin  # noqa: PLC0415 - as above
 
@@ -160,6 +165,12 @@ def lock_requirements(
         limits = Path(folder, "constraints.in")
         limits.write_text("\n".join(map(packages.requirement, constraints)))
         limited = ("--constraint", str(limits)) if constraints else ()
+        if without:
+            dropped = Path(folder, "overrides.in")
+            dropped.write_text(
+                "\n".join(f"{packages.python_name(name)} ; python_version < '0'" for name in without)
+            )
+            limited = (*limited, "--override", str(dropped))
         command = [find_uv_bin(), "pip", "compile", *options, *platform, *limited, str(wanted)]
         text = run_client(command, folder)
     return tuple(packages.lines_of(text))

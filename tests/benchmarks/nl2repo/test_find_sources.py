@@ -290,8 +290,7 @@ def test_a_requirement_without_a_wheel_is_taken_from_its_sdist_unbuilt(find: Fin
         "wheelless.egg-info/top_level.txt": "inner\nwheelless\n",
     }
     publish_sdist(find.index, "wheelless", "0.6", files)
-    assert find.finding(find())["reason"].startswith("What sdist 1.0 requires cannot be pinned")
-    ended = find("job.sdists={tally: ['wheelless==0.6']}")
+    ended = find()
     assert ended.code == 0, ended.err
     source = Source.model_validate(find.source())
     packed = (find.index / "wheelless" / "wheelless-0.6.tar.gz").read_bytes()
@@ -302,6 +301,74 @@ def test_a_requirement_without_a_wheel_is_taken_from_its_sdist_unbuilt(find: Fin
     placed = {path.relative_to(into / "packages").as_posix() for path in (into / "packages").rglob("*")}
     assert placed >= {"wheelless.py", "inner/__init__.py", "wheelless-0.6.dist-info/METADATA"}
     assert not ran.exists()
+
+
+def test_what_a_requirement_without_a_wheel_requires_is_pinned_too(find: Finder) -> None:
+    """The requirement is another package's, so that only the index can name it."""
+    project = '[project]\nname = "tally"\ndependencies = ["wrapper"]\n'
+    publish_sdist(find.index, "tally", "1.0", UPSTREAM | {"pyproject.toml": project})
+    about = "Metadata-Version: 2.1\nName: wrapper\nVersion: 1.0\nRequires-Dist: wheelless<2\n"
+    publish_wheel(find.index, "wrapper", "1.0", {"wrapper.py": "", "wrapper-1.0.dist-info/METADATA": about})
+    files = {
+        "wheelless.py": "",
+        "PKG-INFO": "Metadata-Version: 1.1\nName: wheelless\nVersion: 0.6\n",
+        "wheelless.egg-info/top_level.txt": "wheelless\n",
+        "wheelless.egg-info/requires.txt": "further\n\n[docs]\nsphinx\n",
+    }
+    publish_sdist(find.index, "wheelless", "0.6", files)
+    publish_wheel(find.index, "further", "3.0", {"further.py": ""})
+    assert find().code == 0
+    source = find.source()
+    assert [line.split(" ")[0] for line in source["packages"]] == ["further==3.0", "wrapper==1.0"]
+    assert [line.split(" ")[0] for line in source["sdists"]] == ["wheelless==0.6"]
+
+
+def test_a_requirement_that_would_have_to_be_built_is_the_reason(find: Finder) -> None:
+    project = '[project]\nname = "tally"\ndependencies = ["compiled"]\n'
+    publish_sdist(find.index, "tally", "1.0", UPSTREAM | {"pyproject.toml": project})
+    publish_sdist(find.index, "compiled", "0.6", {"compiled.c": "int x;\n"})
+    reason = find.finding(find())["reason"]
+    assert reason.startswith("What sdist 1.0 requires cannot be pinned")
+    assert "compiled 0.6: its sdist does not say which modules it has" in reason
+
+
+@pytest.mark.parametrize(("code", "package"), [("", "tally"), ("def unrelated(): pass\n", "")])
+def test_a_library_published_under_the_name_of_its_module_is_found_if_it_is_the_same(
+    find: Finder, code: str, package: str
+) -> None:
+    folder = make_folder(find.tasks, "counter", **{"test_case_count.txt": "9"})
+    (folder / "start.md").write_text(
+        "# counter\n\ncounter has `tally/__init__.py` with `Tally`, and `tally/most.py` with `most`.\n"
+    )
+    publish_sdist(
+        find.index,
+        "tally",
+        "1.0",
+        UPSTREAM | ({"tally/__init__.py": code, "tally/most.py": code} if code else {}),
+    )
+    publish_sdist(find.index, "counter", "1.0", {"counter.py": ""})
+    node = find.finding(find("job.tasks=[counter]"))
+    if package:
+        assert (node["package"], find.source("counter")["package"]) == (package, package)
+    else:
+        assert "tally 1.0: it is another library." in node["tried"]
+        assert node["reason"] == "No archive of it has the tests that its commands name."
+
+
+@pytest.mark.parametrize("package", ["tally", "counter"])
+def test_an_older_library_of_the_same_name_gives_way_to_one_that_resembles_the_document(
+    find: Finder, package: str
+) -> None:
+    """It is the source only if there is no other one."""
+    folder = make_folder(find.tasks, "counter", **{"test_case_count.txt": "9"})
+    text = "# counter\n\ncounter has `tally/__init__.py` with `Tally`, and `tally/most.py` with `most`.\n"
+    (folder / "start.md").write_text(text)
+    older = {"tally/__init__.py": "", "tally/most.py": "", "counter.py": "def unrelated(): pass\n"}
+    publish_sdist(find.index, "counter", "1.0", UPSTREAM | older)
+    if package == "tally":
+        publish_sdist(find.index, "tally", "1.0", UPSTREAM)
+    assert find("job.tasks=[counter]").code == 0
+    assert find.source("counter")["package"] == package
 
 
 def test_a_clone_is_the_last_resort_and_pinned_by_its_commit(find: Finder) -> None:
@@ -368,17 +435,23 @@ def test_a_source_of_debian_is_found_by_the_package_that_is_built_of_it(tmp_path
     assert found["python3-tally"][0].source.package == "pool/main/p/the-tallies/the-tallies_2.0.orig.tar.xz"
 
 
-def test_tests_that_the_authors_put_elsewhere_are_moved(find: Finder) -> None:
+@pytest.mark.parametrize("words", [(), ("job.moved={tally: {tests: tally/tests}}",)])
+def test_tests_that_the_authors_put_elsewhere_are_moved(find: Finder, words: tuple[str, ...]) -> None:
     """The archive has them in the library's folder, where nobody would look for them."""
     inside = {f"tally/{path}" if path.startswith("tests/") else path: text for path, text in UPSTREAM.items()}
     publish_sdist(find.index, "tally", "1.0", inside)
-    assert find.finding(find())["reason"] == "No archive of it has the tests that its commands name."
-    assert find("job.moved={tally: {tests: tally/tests}}").code == 0
+    assert find(*words).code == 0
     source = Source.model_validate(find.source())
     assert source.moved == {"tests": "tally/tests"}
     place = fetch_upstream(source, find.sources, find.cli.outputs / "another", print)
     assert (place / "tests" / "test_tally.py").read_text() == TESTS
     assert not (place / "tally" / "tests").exists()
+
+
+def test_tests_with_two_places_are_not_moved(find: Finder) -> None:
+    inside = {f"tally/{path}" if path.startswith("tests/") else path: text for path, text in UPSTREAM.items()}
+    publish_sdist(find.index, "tally", "1.0", inside | {"other/tests/test_x.py": "def test_x(): pass\n"})
+    assert find.finding(find())["reason"] == "No archive of it has the tests that its commands name."
 
 
 @pytest.mark.parametrize("moved", [{"../out": "tests"}, {"tests": "/etc"}, {"tests": "tally/../.."}])

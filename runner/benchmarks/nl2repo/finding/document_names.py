@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 from packaging.version import InvalidVersion, Version
 
@@ -11,6 +12,8 @@ _SETUP = re.compile(r"(?:\bsetup\s*\(|^\s*\[project\]|^\s*\[tool\.poetry\]|^\s*\
 _FIELD = r"^\s*{}\s*=\s*[\"']?([\w.+-]+)[\"']?\s*,?\s*$"
 _INSTALLED = re.compile(r"\bpip3?\s+install\s+(?:-U\s+|--upgrade\s+)?[\"']?([A-Za-z][\w.-]*)")
 _DUNDER = re.compile(rf"__version__\s*(?::\s*\w+\s*)?=\s*[\"']{_VERSION}[\"']")
+_PACKAGE = re.compile(r"(?<![\w/.-])([A-Za-z]\w+)/__init__\.py")
+_NO_LIBRARIES = frozenset({"tests", "test", "src", "docs", "examples", "lib"})
 _SETUP_LINES = 12
 """Number of lines after the beginning of a setup text in which its name and version are expected."""
 
@@ -25,6 +28,21 @@ def package_name(task: str, document: str) -> str:
         if _core(name) == _core(task):
             return str(name)
     return task
+
+
+def module_names(document: str) -> list[str]:
+    """Return the names of the packages whose `__init__.py` a document mentions, the most frequent first."""
+    found = Counter(name for name in _PACKAGE.findall(document) if name.lower() not in _NO_LIBRARIES)
+    return [name for name, _ in found.most_common()]
+
+
+def other_names(task: str, document: str) -> list[str]:
+    """Return further names under which a library may be published, if the first holds no tests.
+
+    They are guesses, and such a package may be another library: its code is to be compared with the document.
+    """
+    named = [name.replace("_", "-") for name in module_names(document)[:2]]
+    return [*named, f"python-{task}"]
 
 
 def versions(package: str, document: str) -> list[str]:

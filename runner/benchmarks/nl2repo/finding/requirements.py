@@ -6,7 +6,8 @@ import ast
 import configparser
 import re
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -97,12 +98,29 @@ OPTIONS = {
 """Pattern of an option in the configuration of pytest -> the plugin without which pytest does not start."""
 
 
+WHEELLESS = re.compile(r"Wheels are required for `([\w.-]+)`")
+"""What uv says of a package whose releases have no wheel."""
+MOST_WHEELLESS = 8
+"""Largest number of packages without a wheel that are taken from their sdists for one task."""
+
+
 class Pinned(NamedTuple):
     """The fields of a source that its requirements give."""
 
     packages: tuple[str, ...]
     plugins: tuple[str, ...]
     withheld: tuple[str, ...]
+    sdists: tuple[str, ...] = ()
+    """Requirements without a wheel, as `name==version --hash=..`."""
+
+
+class Wheelless(NamedTuple):
+    """A package that the index has as an sdist only."""
+
+    line: str
+    """Its pin, `name==version --hash=..`."""
+    requires: tuple[str, ...]
+    """Requirements that its sdist declares."""
 
 
 def wanted(
@@ -140,11 +158,19 @@ def wanted(
     return [list(dict.fromkeys(lines)) for lines in (everything, [*least, *used], least)]
 
 
-def pinned(absent: tuple[str, ...], requirements: list[list[str]], image: Path, python: str) -> Pinned:
+def pinned(
+    absent: tuple[str, ...],
+    requirements: list[list[str]],
+    image: Path,
+    python: str,
+    wheelless: Callable[[str], Wheelless],
+) -> Pinned:
     """Pin the first of these lists that can be pinned, and find the plugins of pytest among them.
 
     `absent` are the library, which no image may have, and after it requirements that are installed in another way.
-    What our own image installs keeps the image's version. Raises `FetchError` if not even the last can be pinned.
+    What our own image installs keeps the image's version. `wheelless` looks up a requirement that has no wheel, by name
+    and specifier, and raises `FetchError` for one that cannot be taken from its sdist. Raises `FetchError` if not even
+    the last list can be pinned.
     """
     tools = packages.lines_of((image / "tools.lock").read_text())
     judge = packages.lines_of((image / "judge.lock").read_text())
@@ -152,19 +178,50 @@ def pinned(absent: tuple[str, ...], requirements: list[list[str]], image: Path, 
     mine, *other = map(canonicalize_name, absent)
     others = {*ours, *other, mine}
     limits = tuple(line.split(" ")[0] for line in (*tools, *judge) if named(line) != mine)
+    lock = _Lock(python, limits, others, wheelless)
     for at, each in enumerate(requirements, start=1):
-        asked = [line for line in each if canonicalize_name(_name(line)) not in others]
         try:
-            lines = lock_requirements(
-                tuple(map(packages.requirement, asked)), python=python, constraints=limits
-            )
+            lines, sdists = lock.pins(each)
             break
         except FetchError:
             if at == len(requirements):
                 raise
     kept = tuple(line for line in lines if canonicalize_name(named(line)) not in others)
     withheld = (mine.replace("-", "_"),) if mine in ours else ()
-    return Pinned(kept, _plugins(kept, python), withheld)
+    return Pinned(kept, _plugins(kept, python), withheld, sdists)
+
+
+@dataclass(frozen=True)
+class _Lock:
+    """Pins lists of requirements."""
+
+    python: str
+    limits: tuple[str, ...]
+    others: set[str]
+    """Names of what is installed in another way, or not at all."""
+    wheelless: Callable[[str], Wheelless]
+
+    def pins(self, requirements: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the pins of packages with wheels, and of those without. Raises `FetchError`."""
+        asked, sdists = list(requirements), dict[str, str]()
+        while True:
+            wanted = [line for line in asked if canonicalize_name(_name(line)) not in {*self.others, *sdists}]
+            lines = tuple(map(packages.requirement, wanted))
+            try:
+                locked = lock_requirements(
+                    lines, python=self.python, constraints=self.limits, without=tuple(sdists)
+                )
+            except FetchError as error:
+                names = {*map(canonicalize_name, WHEELLESS.findall(str(error)))} - sdists.keys()
+                if not names or len(sdists) + len(names) > MOST_WHEELLESS:
+                    raise
+                for name in sorted(names):
+                    line = next((line for line in wanted if canonicalize_name(_name(line)) == name), name)
+                    found = self.wheelless(line.partition(";")[0].strip())
+                    sdists[name] = found.line
+                    asked += found.requires
+            else:
+                return locked, tuple(sdists.values())
 
 
 def _plugins(lines: tuple[str, ...], python: str) -> tuple[str, ...]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,9 @@ from runner.benchmarks.nl2repo import published_folder
 from runner.benchmarks.nl2repo.dataset import LEAST_OF_PUBLISHED, PythonImage
 from runner.benchmarks.nl2repo.finding import archives, document_names, requirements, test_counts
 from runner.benchmarks.nl2repo.finding.archives import Candidate, Release
+from runner.benchmarks.nl2repo.finding.declarations import declared
+from runner.benchmarks.nl2repo.finding.requirements import Wheelless
+from runner.benchmarks.nl2repo.finding.resemblance import resembles
 from runner.benchmarks.nl2repo.finding.test_counts import Count
 from runner.benchmarks.nl2repo.published_folder import DOCUMENT, Published
 from runner.benchmarks.nl2repo.specification.inventory import code_lines
@@ -18,7 +22,7 @@ from runner.benchmarks.nl2repo.upstream import PYTHON, Source
 from runner.benchmarks.sources.packages import python_name
 from runner.benchmarks.sources.python_declared import read_declared
 from runner.benchmarks.sources.registry_pypi import described, named
-from runner.benchmarks.sources.sdists import sdist_digest
+from runner.benchmarks.sources.sdists import install_modules, sdist_digest, unpack_distribution
 from runner.errors import ConfigError, FetchError, TaskError
 from runner.records import Record
 from runner.terminal.escaping import Say
@@ -64,7 +68,8 @@ class Hints(Record):
     requires: tuple[str, ...] = ()
     """Packages that its tests require although its archive does not say so."""
     sdists: tuple[str, ...] = ()
-    """Requirements without a wheel, as `name==version`. What they require themselves is to be asked for too."""
+    """Requirements without a wheel, as `name==version`, in place of the newest. What they require themselves is to be
+    asked for too."""
     without: tuple[str, ...] = ()
     """Versions that cannot be its source, since upstream fails its tests here."""
     moved: dict[str, str] = {}
@@ -75,10 +80,12 @@ class Hints(Record):
 class _Seen:
     """Candidates with their counts, best first when sorted."""
 
-    def __init__(self, published: int, hints: Hints) -> None:
+    def __init__(self, published: int, hints: Hints, document: str = "") -> None:
         self.published, self.without, self.moved = published, hints.without, hints.moved
         self.counted: list[tuple[Candidate, Path, Count]] = []
         self.tried: list[str] = []
+        self.document = document
+        """Text that an archive has to resemble, since its name is a guess; empty if it is not."""
 
     def best(self) -> tuple[Candidate, Path, Count] | None:
         """Return the candidate with tests whose number is closest to the published one; of equals the first seen.
@@ -122,28 +129,32 @@ class Search:
     hints: Mapping[str, Hints]
     """Task -> what the user knows about it."""
 
-    def find(self, folder: Path, package: str, documents: dict[str, list[str]]) -> Finding:
+    def find(self, folder: Path, names: Sequence[str], documents: dict[str, list[str]]) -> Finding:
         """Return the source of a task, or the reason why there is none.
 
-        Raises `FetchError` if something does not answer, so that the same command can try again.
+        `names` are those under which its library may be published. An archive of any but the first must resemble the
+        document. Raises `FetchError` if something does not answer, so that the same command can try again.
         """
+        package = names[0]
         finding = Finding(task=folder.name, package=package)
         try:
             published = published_folder.read(folder)
             published_folder.check_document(folder, package, documents)
         except TaskError as error:
             return finding.model_copy(update={"reason": str(error)})
-        seen = _Seen(published.count, self.hints.get(folder.name, Hints()))
-        self._try_all(folder, package, published, seen)
-        told = {"published": published.count, "tried": tuple(seen.tried)}
-        best = seen.best()
+        seen = self._try_names(folder, names, published)
+        told = {"published": published.count, "tried": tuple(each for one in seen for each in one.tried)}
+        sure = [one for one in seen[::-1] if one.enough()]  # a later name is tried if the first is doubtful
+        best = next((found for one in (*sure, *seen) if (found := one.best())), None)
         if best is None:
             reason = "No archive of it has the tests that its commands name."
-            if not seen.counted:
+            if not any(one.counted for one in seen):
                 reason = "No archive of it can be had from the package index, Debian or a clone."
             return finding.model_copy(update={**told, "reason": reason})
         candidate, place, count = best
-        told |= {"tests": count.tests, "exact": count.exact}
+        if candidate.source.kind == "sdist":
+            package = candidate.source.package
+        told |= {"package": package, "tests": count.tests, "exact": count.exact}
         try:
             source = self._complete(folder.name, candidate.source, package, (place, published))
         except (FetchError, ValueError) as error:
@@ -153,6 +164,22 @@ class Search:
             )
             return finding.model_copy(update={**told, "reason": reason})
         return finding.model_copy(update={**told, "source": source})
+
+    def _try_names(self, folder: Path, names: Sequence[str], published: Published) -> list[_Seen]:
+        """Try one name after the other until the archives of one have enough tests; return what was seen of each.
+
+        Archives of the first name are doubtful if they do not resemble the document, and the others are tried, too.
+        """
+        document = (folder / DOCUMENT).read_text("utf-8", errors="replace")
+        found: list[_Seen] = []
+        for number, name in enumerate(names):
+            seen = _Seen(published.count, self.hints.get(folder.name, Hints()), document if number else "")
+            found.append(seen)
+            self._try_all(folder, name, published, seen)
+            best = seen.best()
+            if best and seen.enough() and (number or len(names) == 1 or resembles(best[1], document)):
+                break
+        return found
 
     def _try_all(self, folder: Path, package: str, published: Published, seen: _Seen) -> None:
         """Try sdists, then Debian, then a clone, until one has tests."""
@@ -165,7 +192,7 @@ class Search:
                 if not seen.enough():
                     self._look(tar, None, published, seen)
         clone = self.checkouts / folder.name if self.checkouts else None
-        if clone and clone.is_dir() and not seen.enough():
+        if clone and clone.is_dir() and not seen.enough() and not seen.document:
             try:
                 self._look(archives.commit(clone), clone, published, seen)
             except ConfigError as error:
@@ -240,7 +267,17 @@ class Search:
         except ConfigError as error:
             seen.tried.append(f"{name}: refused: {error}")
             return
-        count = test_counts.count(test_counts.test_files(place, published), place)
+        if seen.document and not resembles(place, seen.document):
+            seen.tried.append(
+                f"{candidate.source.package} {candidate.source.version}: it is another library."
+            )
+            return
+        files = test_counts.test_files(place, published)
+        if not files and not seen.moved and (moved := test_counts.moved_tests(place, published)):
+            candidate = candidate._replace(source=candidate.source.model_copy(update={"moved": moved}))
+            place = archives.unpacked(candidate, clone, self.cache, self.say)
+            files = test_counts.test_files(place, published)
+        count = test_counts.count(files, place)
         seen.counted.append((candidate, place, count))
         least = "" if count.exact else "at least "
         seen.tried.append(f"{name}: {least}{count.tests} tests, {published.count} are published.")
@@ -254,16 +291,32 @@ class Search:
         wanted = requirements.wanted(place, tests, hints.requires, published.commands)
         image = self.image_of(chosen.version).image
         absent = (python_name(package), *(named(line) for line in hints.sdists))
-        found = requirements.pinned(absent, wanted, image, chosen.version)
+        found = requirements.pinned(absent, wanted, image, chosen.version, self._wheelless)
         fields = {
             "license": _license(place) or UNKNOWN_LICENSE,
             "python": chosen.version,
             "python_reason": chosen.why,
-            "sdists": tuple(map(_with_digest, hints.sdists)),
             "lines": code_lines(place),
             **found._asdict(),
+            "sdists": (*map(_with_digest, hints.sdists), *found.sdists),
         }
         return Source.model_validate(source.model_dump() | fields)
+
+    def _wheelless(self, requirement: str) -> Wheelless:
+        """Return the newest sdist that a requirement allows, if its modules can be taken without building it.
+
+        Raises `FetchError`.
+        """
+        name, specifier = named(requirement), re.sub(r"^[\w.-]+(\[[^\]]*\])?", "", requirement).strip()
+        found = archives.release(name, specifier, self.work, before=self.before)
+        if found is None or not found.found:
+            raise FetchError(f"{requirement}: the index has neither a wheel nor an sdist of it.")
+        line = f"{name}=={found.version} --hash={found.found['hash']}"
+        with tempfile.TemporaryDirectory() as folder:
+            unpack_distribution(found.found, name, Path(folder, "source"), limits=archives.LIMITS)
+            (into := Path(folder, "modules")).mkdir()
+            install_modules(line, into)
+            return Wheelless(line, tuple(declared(Path(folder, "source")).runtime))
 
 
 def _with_digest(line: str) -> str:

@@ -38,6 +38,38 @@ def test_files(root: Path, published: Published) -> list[Path]:
     return sorted(found)
 
 
+def moved_tests(root: Path, published: Published) -> dict[str, str]:
+    """Return where an archive has the tests that the commands name: path in the authors' layout -> path in the archive.
+
+    Empty unless each missing path has just one place with its name. Some archives have the tests in the library's
+    folder, and the authors put them beside it.
+    """
+    wanted = [path for command in published.commands for path in targets(command)]
+    missing = {first for path in wanted if path not in ("", ".") and (first := _first_missing(root, path))}
+    found = {}
+    for path in sorted(missing):
+        files = path.endswith(".py")
+        places = [
+            each
+            for each in sorted(root.rglob(Path(path).name))
+            if each.is_file() == files
+            and not any(part.startswith(".") for part in each.relative_to(root).parts)
+        ]
+        if len(places) != 1 or not list(_collected(root, str(places[0].relative_to(root)), NAMES)):
+            return {}
+        found[path] = places[0].relative_to(root).as_posix()
+    return found
+
+
+def _first_missing(root: Path, path: str) -> str:
+    """Return the shortest part of a path that does not exist; empty if all exists or it leads out of the archive."""
+    parts = Path(path).parts
+    if Path(path).is_absolute() or ".." in parts:
+        return ""
+    places = ["/".join(parts[: end + 1]) for end in range(len(parts))]
+    return next((place for place in places if not (root / place).exists()), "")
+
+
 def count(files: list[Path], root: Path) -> Count:
     """Return the number of tests in an archive's files.
 

@@ -6,11 +6,13 @@ Nothing of an archive runs. `job=verify_ground_truth` then runs upstream's tests
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
 import yaml
+from packaging.utils import canonicalize_name
 from pydantic import Field, ValidationError, field_validator
 
 from runner.benchmarks.nl2repo import published_folder
@@ -45,11 +47,12 @@ class FindNl2RepoSources(Job):
     requires: dict[str, tuple[str, ...]] = {}
     """Task -> packages that its tests require although its archive does not say so."""
     sdists: dict[str, tuple[str, ...]] = {}
-    """Task -> requirements without a wheel, as `name==version`."""
+    """Task -> requirements without a wheel, as `name==version`, in place of the newest."""
     without: dict[str, tuple[str, ...]] = {}
     """Task -> versions that `job=verify_ground_truth` has refused, so that the next best one is taken."""
     moved: dict[str, dict[str, str]] = {}
-    """Task -> path in the authors' layout -> path in the archive, for tests that the authors put elsewhere."""
+    """Task -> path in the authors' layout -> path in the archive, for tests that the authors put elsewhere. It is found
+    without this where the archive has one place of that name."""
     pythons: dict[str, PythonChoice] = {}
     """Task -> version of Python, if it needs another one than the usual one, and the reason."""
     most: int = Field(default=5, ge=1)
@@ -81,11 +84,11 @@ class FindNl2RepoSources(Job):
         if absent := sorted({*self.tasks} - {folder.name for folder in folders}):
             raise ConfigError(f"job.tasks: the dataset has no task {absent[0]!r}.")
         chosen = [folder for folder in folders if self._is_wanted(folder, dataset)]
-        names = {folder.name: self._package(folder) for folder in chosen}
+        names = {folder.name: self._names(folder) for folder in chosen}
         if sweep.settings.dry_run:
             say(f"{len(chosen)} tasks would be looked up, at most {self.most} releases each:")
-            for task, package in names.items():
-                say(one_line(f"  {task}: {package}"))
+            for task, packages_of in names.items():
+                say(one_line(f"  {task}: {', else '.join(packages_of)}"))
             return 0
         work = sweep.settings.outputs / "cache" / NAME
         search = self._search(dataset, names, work, say)
@@ -106,18 +109,27 @@ class FindNl2RepoSources(Job):
         known = any((place / SOURCE).is_file() for place in (folder, dataset.sources / folder.name))
         return not known and (not self.tasks or folder.name in self.tasks)
 
-    def _package(self, folder: Path) -> str:
+    def _names(self, folder: Path) -> list[str]:
+        """Return the names under which the library may be published, the most likely first."""
+        if given := self.packages.get(folder.name):
+            return [given]
         file = folder / published_folder.DOCUMENT
         document = file.read_text("utf-8", errors="replace") if file.is_file() else ""
-        name = self.packages.get(folder.name) or document_names.package_name(folder.name, document)
-        try:
-            return packages.python_name(name)
-        except ValueError:
-            return ""
+        first = document_names.package_name(folder.name, document)
+        names: dict[str, str] = {}
+        for name in (first, *document_names.other_names(folder.name, document)):
+            with suppress(ValueError):
+                names.setdefault(canonicalize_name(name), packages.python_name(name))
+        return list(names.values())
 
-    def _search(self, dataset: Nl2RepoBench, names: dict[str, str], work: Path, say: Say) -> Search:
+    def _search(self, dataset: Nl2RepoBench, names: dict[str, list[str]], work: Path, say: Say) -> Search:
         asked = sorted(
-            {name for task, package in names.items() for name in archives.debian_names(task, package)}
+            {
+                name
+                for task, packages_of in names.items()
+                for package in packages_of
+                for name in archives.debian_names(task, package)
+            }
         )
         return Search(
             cache=dataset.verifier.cache,
@@ -140,12 +152,14 @@ class FindNl2RepoSources(Job):
             python=self.pythons.get(task),
         )
 
-    def _find(self, search: Search, folder: Path, package: str, documents: dict[str, list[str]]) -> Finding:
+    def _find(
+        self, search: Search, folder: Path, names: list[str], documents: dict[str, list[str]]
+    ) -> Finding:
         """Return the finding from its file, or search and write the file."""
         hints = self._hints(folder.name)
         chosen = hints.python.version if hints.python else PYTHON
         own = hints.model_dump(mode="json")
-        options = [package, self.most, self.before, sorted(search.debian), str(search.checkouts), own]
+        options = [names, self.most, self.before, sorted(search.debian), str(search.checkouts), own]
         files = tree_digest(folder, published_folder.PARTS)
         code = code_digest(Path(archives.__file__).parent.glob("*.py"))
         key = digest([folder.name, files, options, tree_digest(search.image_of(chosen).image), code])
@@ -154,14 +168,14 @@ class FindNl2RepoSources(Job):
             return Finding.model_validate_json(file.read_bytes())
         except (FileNotFoundError, ValidationError):
             pass
-        if not package:
+        if not names:
             finding = Finding(task=folder.name, reason="No package of the index can have its name.")
         else:
             try:
-                finding = search.find(folder, package, documents)
+                finding = search.find(folder, names, documents)
             except FetchError as error:  # not kept: the same command tries again
                 text = " ".join(str(error).split())[-300:]
-                return Finding(task=folder.name, package=package, reason=f"{UNANSWERED}: {text}")
+                return Finding(task=folder.name, package=names[0], reason=f"{UNANSWERED}: {text}")
         write_atomically(file, finding.model_dump_json().encode(), lasting=False)
         return finding
 
