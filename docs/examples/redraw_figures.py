@@ -49,11 +49,8 @@ def by_model(table: pd.DataFrame) -> plt.Figure:
     figure, axes = plt.subplots(figsize=(7, 1 + 0.5 * len(rates)), layout="constrained")
     axes.hlines(range(len(rates)), rates.min(axis=1), rates.max(axis=1), color="#d5d9df", lw=3)
     for place, agent in enumerate(rates):
-        colour, size = (
-            f"C{place % 10}",
-            30 + 40 * (len(rates.columns) - place),
-        )  # equal ones lie in one another
-        style = {"marker": MARKERS[place % len(MARKERS)], "facecolor": "none", "edgecolor": colour}
+        size = 30 + 40 * (len(rates.columns) - place)  # of equal rates one lies within the other
+        style = {"marker": MARKERS[place % len(MARKERS)], "facecolor": "none", "edgecolor": f"C{place % 10}"}
         axes.scatter(rates[agent], range(len(rates)), s=size, label=agent, zorder=3, **style)
     axes.set_yticks(range(len(rates)), rates.index)
     axes.set_xlabel("tasks passed, of those planned")

@@ -237,8 +237,8 @@ def test_heads_that_are_longer_than_their_columns_are_broken_between_words() -> 
 def test_pdflatex_sets_every_table_within_the_page_whatever_is_in_it(attacked: Path, tmp_path: Path) -> None:
     many = [[Value(HOSTILE[n % 6] * 2), Value("1", 1.0, "0.5-0.9"), *[Value("x")] * 9] for n in range(150)]
     heads = [Column(f"a column {at}", "Its meaning. " * at, text=True) for at in range(11)]
-    for name, wide in (("long", 2), ("long-and-wide", 11)):
-        own = filed(*(row[:wide] for row in many), columns=heads[:wide])
+    for name, count in (("long", 2), ("long-and-wide", 11)):
+        own = filed(*(line[:count] for line in many), columns=heads[:count])
         (tmp_path / f"{name}.tex").write_text(latex(own._replace(name=name)))
     tables = (*sorted(attacked.glob("*.tex")), *sorted(tmp_path.glob("*.tex")))
     inputs = "".join(f"\\input{{{path}}}\\clearpage\n" for path in tables)
