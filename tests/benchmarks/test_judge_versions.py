@@ -73,7 +73,7 @@ def test_judge_of_hidden_suites() -> None:
 
 def test_judge_of_projects_to_set_up() -> None:
     found = digest_of(SETUP_JUDGE)
-    assert found == "c7b08bcbe4857afeda51e287ea3bf8b33c85b6c3b1b6549cf0c7220368ee43d4", QUESTION.format(found)
+    assert found == "fb3e1d50957046575b7a4494d8e37c11a62604b0cd8045be8481dc6901be42f1", QUESTION.format(found)
 
 
 def test_versions_are_part_of_what_shapes_a_reward(tmp_path: Path) -> None:

@@ -157,7 +157,7 @@ def test_who_cannot_see_it_is_told(open_page: OpenPage, four: Path) -> None:
     assert page.execute_script("return document.documentElement.lang") == "en"
 
 
-@pytest.mark.parametrize(("sweep", "prefix", "count"), [("tools", "tool-", 22), ("projects", "projects", 15)])
+@pytest.mark.parametrize(("sweep", "prefix", "count"), [("tools", "tool-", 22), ("projects", "projects", 16)])
 def test_sections_of_a_benchmark_are_whole_on_paper_and_a_phone_and_told(
     open_page: OpenPage, request: pytest.FixtureRequest, sweep: str, prefix: str, count: int
 ) -> None:

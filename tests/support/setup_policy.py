@@ -1,5 +1,6 @@
 """A provider's model that sets up projects and reacts to what it is shown: nothing that it writes is known beforehand
 but the packages that bring a program. It samples its form: parallel calls, thoughts, and JSON that is not quite JSON.
+Each form comes once before any comes again.
 
 It reads whole files, as models do, and must find in them how the tests are run. It does not repair what it cannot see.
 """
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 import random
 import re
+from collections import Counter
 from typing import Any, NamedTuple
 
 from runner.gateway.fake_upstream import Behaviour
@@ -45,6 +47,11 @@ KINDS = (
          r"prove -lv?r? ", "perl Makefile.PL\nmake\nprove --blib --verbose t"),
 )  # fmt: skip
 Call = tuple[str, dict[str, Any]]
+FORMS = (
+    "calls", "calls, a comma too many", "calls, cut off", "json", "json, a comma too many", "json, an unknown escape",
+    "json, cut off",
+)  # fmt: skip
+"""Forms of an answer: native tool calls or JSON in words, as a decoder takes it or with a fault that models make."""
 
 
 class SetupPolicy:
@@ -52,8 +59,11 @@ class SetupPolicy:
 
     def __init__(self, seed: int = 1) -> None:
         self._random = random.Random(seed)
-        self.refused = self.limited = self.crooked = self.parallel = 0
-        """Requests that were too long, or beyond a rate limit; answers in bad form, or with several calls."""
+        self._waiting: list[str] = []
+        self.refused = self.limited = self.parallel = 0
+        """Requests that were too long, or beyond a rate limit; answers with several calls."""
+        self.forms: Counter[str] = Counter()
+        """Form -> number of answers."""
 
     def __call__(self, request: dict[str, Any]) -> Behaviour:
         """Return the answer to a request."""
@@ -74,10 +84,7 @@ class SetupPolicy:
             return Behaviour(text="1. Read what the project says.", usage=usage)
         history = prompt.partition("# 6.")[2].partition("# 7.")[0]
         calls = self._next(history, prompt)
-        native = self._random.random() < 0.8
-        return self._formed(calls, native="tools" in request and (native or len(calls) > 1)).model_copy(
-            update={"usage": usage}
-        )
+        return self._formed(calls, native="tools" in request).model_copy(update={"usage": usage})
 
     def _next(self, history: str, prompt: str) -> list[Call]:  # noqa: PLR0911 - a policy is a list of cases
         checks = "check_scripts" in prompt
@@ -117,26 +124,32 @@ class SetupPolicy:
         return [("task_done", {"reason": "Is anything missing?"})]
 
     def _formed(self, calls: list[Call], *, native: bool) -> Behaviour:
-        """Return the answer in one of the forms in which models answer."""
-        thoughts = "I look for `\\d+ tests`" if self._random.random() < 0.5 else "Next."
-        before = f'<think>Perhaps {{"tool": 1}}?</think>{thoughts}'
-        if native:
+        """Return the answer in the next form; without native tools in that of words."""
+        if not self._waiting:
+            self._waiting = self._random.sample(FORMS, len(FORMS))
+        form = self._waiting.pop(0)
+        if not native:
+            form = form.replace("calls", "json")
+        self.forms[form] += 1
+        kind, _, fault = form.partition(", ")
+        if kind == "calls":
             self.parallel += len(calls) > 1
-            return Behaviour(text=before, calls=tuple((name, self._spelled(args)) for name, args in calls))
+            thoughts = 'Perhaps {"tool": 1}?</think>I look for `\\d+ tests`.'
+            spelled = tuple((name, _spelled(args, fault)) for name, args in calls)
+            return Behaviour(text=f"<think>{thoughts}", calls=spelled)
         name, args = calls[0]
         step = {"thoughts": "Next.", "tool": {"name": name, "args": args}}
-        return Behaviour(text=f"<think>I weigh it.</think>```json\n{self._spelled(step)}\n```")
+        return Behaviour(text=f"<think>I weigh it.</think>```json\n{_spelled(step, fault)}\n```")
 
-    def _spelled(self, value: dict[str, Any]) -> str:
-        """Return JSON, sometimes with faults that models make and that have one meaning."""
-        text = json.dumps(value)
-        if self._random.random() < 0.3:
-            self.crooked += 1
-            return text[:-1] + ",}" if value else text
-        if self._random.random() < 0.1:
-            self.crooked += 1
-            return text[:-1]  # cut off
-        return text
+
+def _spelled(value: dict[str, Any], fault: str) -> str:
+    """Return JSON, with a fault that has one meaning, or cut off."""
+    text = json.dumps(value)
+    if fault == "a comma too many":
+        return text[:-1] + ",}" if value else text
+    if fault == "an unknown escape":
+        return text.replace('"Next."', r'"I look for \d+ tests."')
+    return text[:-1] if fault else text
 
 
 def _run(command: str) -> Call:

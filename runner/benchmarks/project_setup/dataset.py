@@ -23,7 +23,6 @@ from runner.benchmarks.project_setup.deliverables import (
     SCRIPT,
     TRUTH,
     WORKSPACE,
-    Outcomes,
     ProjectToSetUp,
     Truth,
 )
@@ -48,8 +47,6 @@ if TYPE_CHECKING:
     from runner.report.blocks import Sections
 
 TASK, SOLUTION = "task.yaml", "solution"
-ORIGIN = "recorded scripts, run here twice"
-"""Value of `Truth.origin` for a truth that was found here."""
 INSTRUCTION = f"""\
 Make it possible to run the test suite of the project in {WORKSPACE}/{PROJECT} on a machine on which nobody has worked \
 with it before.
@@ -137,14 +134,13 @@ class ProjectSetupBench(Record):
         from runner.benchmarks.project_setup.ground_truth import found_twice, read_scripts  # noqa: PLC0415 - only a job needs it
 
         delivered = read_scripts(scripts or folder / SOLUTION)
-        run = found_twice(self.make(folder, None, say), delivered, sandboxes)
-        found = run.outcomes or Outcomes()
+        found = found_twice(self.make(folder, None, say), delivered, sandboxes)
         for name, text in ((DOCKERFILE, delivered.dockerfile), (SCRIPT, delivered.script)):
             if scripts and text is not None:
                 write_atomically(folder / SOLUTION / name, text.encode())
-        truth = Truth(outcomes=found, origin=ORIGIN, digest=self.truth_digest(folder), tests=run.tests)
+        truth = found.model_copy(update={"digest": self.truth_digest(folder)})
         write_atomically(folder / TRUTH, truth.model_dump_json(indent=1).encode() + b"\n")
-        return f"{found.words}, twice"
+        return f"{truth.outcomes.words}, twice{truth.unnamed and f'; no names of tests: {truth.unnamed}'}"
 
     def make(self, folder: Path, truth: Truth | None, say: Callable[[str], None]) -> Task:
         """Make everything of a task that the cache lacks, and return the task with this truth.
@@ -201,7 +197,7 @@ class ProjectSetupBench(Record):
     def _complete(self, folder: Path, project: Project, truth: Truth | None) -> Task:
         """Return the task with all its fields. Pure, except for the files that it reads."""
         # Names of tests decide no reward, so that a truth that gains them leaves finished trials finished.
-        known = truth.model_dump(mode="json", exclude={"tests"}) if truth else None
+        known = truth.model_dump(mode="json", exclude={"tests", "unnamed"}) if truth else None
         scripts = tree_digest(folder, (SOLUTION,))
         limits = [project.build_seconds, project.test_seconds]
         shaping = [project.identity, scripts, known, limits, INSTRUCTION, self.verifier.shaping]

@@ -92,7 +92,9 @@ class Truth(Record):
     digest: str = ""
     """Digest of project, scripts and base image; empty for published figures."""
     tests: dict[str, Ended] = {}
-    """Name of each test -> its outcome; empty if some framework of the project does not name its tests to us."""
+    """Name of each test -> its outcome; empty where `unnamed` says why, and for published figures."""
+    unnamed: str = ""
+    """Reason why `tests` is empty: a framework gave no names, or gave other ones in the second run."""
 
 
 class Reading(Record):

@@ -4,24 +4,59 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from runner.benchmarks.project_setup.deliverables import DOCKERFILE, SCRIPT, Rerun
+from runner.benchmarks.project_setup.deliverables import DOCKERFILE, SCRIPT, Outcomes, Rerun, Truth
 from runner.benchmarks.project_setup.rerun import Deliverables, rerun
 from runner.errors import TaskError
 from runner.protocols import SandboxProvider
 from runner.records import Task
 
+ORIGIN = "recorded scripts, run here twice"
+"""Value of `Truth.origin` for a truth that was found here."""
 
-def found_twice(task: Task, delivered: Deliverables, sandboxes: SandboxProvider) -> Rerun:
-    """Return what the tests of a project do under these scripts, run twice: the first of two equal runs.
+
+def found_twice(task: Task, delivered: Deliverables, sandboxes: SandboxProvider) -> Truth:
+    """Return what the tests of a project do under these scripts, run twice, without a digest.
 
     Raises `TaskError` when no test is executed or the two runs differ, and `EngineError`.
     """
     first, again = (_once(task, delivered, sandboxes) for _ in range(2))
-    if first.outcomes != again.outcomes or first.tests != again.tests:
-        raise TaskError(
-            f"The project's tests are not reproducible: first {_results(first)}, then {_results(again)}."
-        )
-    return first
+    return agreed(first, again)
+
+
+def agreed(first: Rerun, again: Rerun) -> Truth:
+    """Return the truth that two runs show, without a digest. Raises `TaskError` when they differ.
+
+    A test's name may hold what changes with each run, such as a temporary folder. Then the truth has only numbers.
+    """
+    if first.outcomes != again.outcomes:
+        raise _differ(f"first {_results(first)}, then {_results(again)}")
+    if moved := [name for name, end in first.tests.items() if again.tests.get(name, end) != end]:
+        raise _differ(f"{len(moved)} ended in two ways, such as {moved[0]!r}")
+    unnamed = _why_unnamed(first, again)
+    return Truth(
+        outcomes=first.outcomes or Outcomes(),
+        origin=ORIGIN,
+        tests={} if unnamed else first.tests,
+        unnamed=unnamed,
+    )
+
+
+def _why_unnamed(first: Rerun, again: Rerun) -> str:
+    """Return why tests cannot be told apart by name; empty if they can."""
+    if passing := sorted(first.tests.keys() - again.tests.keys()):
+        return f"{len(passing)} names change from run to run, such as {passing[0]!r}"
+    if first.tests:
+        return ""
+    silent = sorted({one.framework for one in first.readings if len(one.tests) != one.outcomes.total})
+    return (
+        f"{' and '.join(silent)} printed no name of its own for each test"
+        if silent
+        else "tests of several runs have the same names"
+    )
+
+
+def _differ(how: str) -> TaskError:
+    return TaskError(f"The project's tests are not reproducible: {how}.")
 
 
 def read_scripts(folder: Path) -> Deliverables:

@@ -32,6 +32,8 @@ from tests.support.sweeps import Cli, Ended
 OLD_TESTS = TESTS.replace('"times", [1, 2]', '"times", [1]')
 """One test less than `TESTS`, which with the last file are nine."""
 
+STRANGERS = "The archives of its name hold another library than its document describes."
+
 
 class Finder:
     """The job with an index of its own, and tasks in a folder."""
@@ -336,10 +338,7 @@ def test_a_requirement_that_would_have_to_be_built_is_the_reason(find: Finder) -
 def test_a_library_published_under_the_name_of_its_module_is_found_if_it_is_the_same(
     find: Finder, code: str, package: str
 ) -> None:
-    folder = make_folder(find.tasks, "counter", **{"test_case_count.txt": "9"})
-    (folder / "start.md").write_text(
-        "# counter\n\ncounter has `tally/__init__.py` with `Tally`, and `tally/most.py` with `most`.\n"
-    )
+    _described_as_tally(find)
     publish_sdist(
         find.index,
         "tally",
@@ -352,7 +351,7 @@ def test_a_library_published_under_the_name_of_its_module_is_found_if_it_is_the_
         assert (node["package"], find.source("counter")["package"]) == (package, package)
     else:
         assert "tally 1.0: it is another library." in node["tried"]
-        assert node["reason"] == "No archive of it has the tests that its commands name."
+        assert node["reason"] == STRANGERS
 
 
 @pytest.mark.parametrize("package", ["tally", "counter"])
@@ -360,15 +359,32 @@ def test_an_older_library_of_the_same_name_gives_way_to_one_that_resembles_the_d
     find: Finder, package: str
 ) -> None:
     """It is the source only if there is no other one."""
-    folder = make_folder(find.tasks, "counter", **{"test_case_count.txt": "9"})
-    text = "# counter\n\ncounter has `tally/__init__.py` with `Tally`, and `tally/most.py` with `most`.\n"
-    (folder / "start.md").write_text(text)
+    _described_as_tally(find)
     older = {"tally/__init__.py": "", "tally/most.py": "", "counter.py": "def unrelated(): pass\n"}
     publish_sdist(find.index, "counter", "1.0", UPSTREAM | older)
     if package == "tally":
         publish_sdist(find.index, "tally", "1.0", UPSTREAM)
     assert find("job.tasks=[counter]").code == 0
     assert find.source("counter")["package"] == package
+
+
+def test_a_library_without_the_modules_of_the_document_is_never_the_source(find: Finder) -> None:
+    """Its own tests would pass on its own code, and every workspace would be judged by them."""
+    _described_as_tally(find)
+    other = {path.replace("tally/", "counter/"): text for path, text in UPSTREAM.items()}
+    publish_sdist(find.index, "counter", "1.0", other)
+    node = find.finding(find("job.tasks=[counter]"))
+    assert "counter 1.0: it is another library." in node["tried"]
+    assert node["reason"] == STRANGERS
+    assert find("job.tasks=[counter]", "job.packages={counter: counter}").code == 0
+    assert find.source("counter")["package"] == "counter", "the user says that it is the one"
+
+
+def _described_as_tally(find: Finder) -> None:
+    """Make the task `counter`, whose document describes the packages of tally."""
+    folder = make_folder(find.tasks, "counter", **{"test_case_count.txt": "9"})
+    text = "# counter\n\ncounter has `tally/__init__.py` with `Tally`, and `tally/most.py` with `most`.\n"
+    (folder / "start.md").write_text(text)
 
 
 def test_a_clone_is_the_last_resort_and_pinned_by_its_commit(find: Finder) -> None:

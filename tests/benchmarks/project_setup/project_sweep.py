@@ -28,8 +28,8 @@ WORK = {
 }
 
 
-def components(end: str, truth: tuple[int, ...]) -> dict[str, float]:
-    """Return the verifier's figures of a project with this end and this truth."""
+def components(end: str, truth: tuple[int, ...], *, named: bool) -> dict[str, float]:
+    """Return the verifier's figures of a project with this end and this truth, and whether its tests have names."""
     passed, failed, skipped = truth
     ran = {
         "same": truth,
@@ -52,6 +52,9 @@ def components(end: str, truth: tuple[int, ...]) -> dict[str, float]:
         return figures
     found = deviations(truth, ran)
     away = {"deviation": found.mean, "total_deviation": found.total, "close": float(found.close)}
+    if named:
+        every = float(sum(truth))
+        figures |= {"tests_compared": every, "tests_same": every - (end != "same")}
     return figures | away | {f"agent_{name}": float(count) for name, count in zip(OUTCOMES, ran, strict=True)}
 
 
@@ -68,7 +71,7 @@ def sweep_of_projects(
             end = ENDS[max(at - skill, 0)]
             if end == "not run":
                 continue
-            figures = components(end, truth)
+            figures = components(end, truth, named=language == "python")
             reward = max(0.0, 1 - figures["total_deviation"] / 100) if figures["tests_executed"] else 0.0
             records[trial.key] = record(
                 trial,

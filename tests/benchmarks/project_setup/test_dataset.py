@@ -144,6 +144,15 @@ def test_everything_that_changes_a_result_changes_the_digest(bench: ProjectSetup
     assert before.environment.digest == limits.environment.digest
 
 
+def test_a_truth_that_gains_names_leaves_finished_trials_finished(bench: ProjectSetupBench) -> None:
+    before = only(bench).digest
+    file = bench.root / "tally" / TRUTH
+    truth = Truth.model_validate_json(file.read_bytes())
+    for update in ({"tests": {"pytest a": "passed"}}, {"unnamed": "nothing was printed"}):
+        file.write_text(truth.model_copy(update=update).model_dump_json())
+        assert only(bench).digest == before
+
+
 def test_a_project_with_another_digest_is_refused(bench: ProjectSetupBench) -> None:
     (bench.root / "tally" / "upstream" / "README.md").write_text("other")
     with pytest.raises(ConfigError, match=r"its digest is .* but the task says"):

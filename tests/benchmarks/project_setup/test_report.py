@@ -41,7 +41,7 @@ def test_sections_in_the_papers_order(by_name: dict[str, Section]) -> None:
 
 
 def test_table_2_counts_what_was_not_run(by_name: dict[str, Section]) -> None:
-    reached, away, scripts = tables(by_name["projects"])
+    reached, away, _, scripts = tables(by_name["projects"])
     assert reached == [
         ["execution_agent", "glm", "5/6", "4/6", "3/6", "3/6", "2/6", "0.088", "0.2"],
         ["codex", "glm", "4/6", "3/6", "2/6", "2/6", "1/6", "0.10", "0.2"],
@@ -50,6 +50,12 @@ def test_table_2_counts_what_was_not_run(by_name: dict[str, Section]) -> None:
     codex = {row[0]: row for row in away}["codex"]
     assert codex[2:] == ["3", "1", "12.6", "30.2", "1"]
     assert {row[0]: row[2:] for row in scripts}["codex"] == ["9", "9", "9", "0.063", "0.16", "0", "1/5"]
+
+
+def test_agreement_is_told_test_by_test(by_name: dict[str, Section]) -> None:
+    _, _, agreement, _ = tables(by_name["projects"])
+    codex = {row[0]: row[2:] for row in agreement}["codex"]
+    assert codex == ["2", "303", "99.67%"], "of the projects whose tests have names"
 
 
 def test_table_1_has_every_project_with_its_truth_and_its_marks(by_name: dict[str, Section]) -> None:

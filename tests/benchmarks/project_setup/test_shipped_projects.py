@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from metrics.execution import CI
 from runner.agents.bounds import Nop, Oracle
-from runner.benchmarks.project_setup.dataset import ORIGIN, TASK
-from runner.benchmarks.project_setup.deliverables import Truth
+from runner.benchmarks.project_setup.dataset import TASK
+from runner.benchmarks.project_setup.deliverables import Truth, fetched_project
+from runner.benchmarks.project_setup.ground_truth import ORIGIN
 from runner.benchmarks.project_setup.projects import Project
+from runner.benchmarks.project_setup.tree import strata
 from runner.benchmarks.project_setup.verifier import measured_in
 from runner.gateway import Gateway
 from runner.protocols import Agent
@@ -36,37 +39,17 @@ TRIED = NAMES if EVERY else ["cjson", "pflag", "process-warning", "toolz", "try-
 environment all. What all of them say about their truth is checked without running them."""
 BUSY_SECONDS = 1800
 """Time limit for a project. An empty cache means that the tools of four languages are installed."""
-NAMELESS = {
-    "polib",  # unittest prints a dot for a test, unless it is asked for more
-    "cjson",
-    "gomemcache",
-    "gorilla-mux",
-    "jansson",
-    "json-c",
-    "jsoncpp",
-    "libcbor",
-    "libconfuse",
-    "mapstructure",
-    "minimist",
-    "netmask",
-    "path-tiny",
-    "pflag",
-    "process-warning",
-    "shlex",
-    "strsim",
-    "tinyxml2",
-    "toml",
-    "try-tiny",
-    "uuid",
-    "yyjson",
-}
-"""Projects whose tests are not known by name. The truths of all but the first are older than the readers of names:
-`job=verify_ground_truth` finds the names with the truth."""
 ASKS_A_MIRROR = (
     "apt-get update -qq -o APT::Update::Error-Mode=any -o Acquire::http::Timeout=30 -o Acquire::Languages=none "
     "-o Acquire::IndexTargets::deb::Packages::DefaultEnabled=false"
 )
 """Command that fails without a mirror, and fetches no list of packages."""
+SUBMODULES = {"libcbor": "doxygen-theme", "referencing": "suite"}
+"""Project -> folder of the submodule that it names."""
+SUITES = {"jsonschema": "json", "referencing": "suite", "toml": "internal/toml-test"}
+"""Project -> folder in it that is a whole suite of another repository, from which its own tests are made."""
+TESTED_BY_CI = {"cjson", "libcbor", "pflag", "process-warning", "referencing"}
+"""Projects whose files of continuous integration run their tests. With ASSAY_EVERY_CASE all are looked at."""
 PERMISSIVE = {"Apache-2.0", "Artistic-2.0", "BSD-3-Clause", "ISC", "MIT", "MIT OR Apache-2.0", "Zlib"}
 
 Try = Callable[[str, Agent], TrialRecord]
@@ -89,7 +72,7 @@ def test_a_project_is_pinned_and_its_truth_is_ours(name: str, tmp_path: Path) ->
     assert truth.origin == ORIGIN
     assert truth.outcomes.passed > 0
     ends = Counter(truth.tests.values())
-    assert bool(ends) is (name not in NAMELESS), "agreement test by test needs the names"
+    assert bool(ends) is not bool(truth.unnamed), "agreement test by test needs the names, or a reason"
     if ends:
         assert (ends["passed"], ends["failed"], ends["skipped"]) == tuple(
             truth.outcomes.model_dump().values()
@@ -99,6 +82,7 @@ def test_a_project_is_pinned_and_its_truth_is_ours(name: str, tmp_path: Path) ->
 def test_there_are_several_languages_and_ways_to_build() -> None:
     shipped = [read_yaml(SHIPPED / name / TASK, Project, TASK) for name in NAMES]
     assert len(shipped) >= 30
+    assert sum((project.language, project.framework) == ("java", "surefire") for project in shipped) >= 3
     assert sum(truth_of(name).outcomes.total > 1000 for name in NAMES) >= 5
     assert {project.language for project in shipped} >= {
         "python",
@@ -136,6 +120,26 @@ def _packages() -> None:
         pytest.skip(f"containers reach no mirror of Debian's packages: {asked.stderr.strip()}")
 
 
+@pytest.mark.docker
+@pytest.mark.timeout(BUSY_SECONDS)
+@pytest.mark.usefixtures("_packages")
+def test_three_have_what_is_like_a_submodule_and_three_are_tested_by_ci(cache: Path) -> None:
+    looked_at = NAMES if EVERY else sorted({*SUBMODULES, *SUITES, *TESTED_BY_CI})
+    dataset = project_bench(SHIPPED, cache, include=tuple(looked_at))
+    dataset.prepare(print)
+    trees = {task.name: fetched_project(task) for task in dataset.tasks()}
+    read = {name: strata(tree) for name, tree in trees.items()}
+    assert {name for name in read if read[name]["tree_submodules"]} == {*SUBMODULES}
+    assert [name for name, folder in SUBMODULES.items() if any((trees[name] / folder).glob("*"))] == [
+        "referencing"
+    ]
+    assert all(any((trees[name] / folder).glob("*")) for name, folder in SUITES.items())
+    assert len({*SUBMODULES, *SUITES}) >= 3
+    tested = {name for name in read if CI[int(read[name]["tree_ci"])] == "builds and tests"}
+    assert tested >= TESTED_BY_CI
+    assert len(tested) >= (19 if EVERY else 3)
+
+
 @pytest.fixture
 def attempt(tmp_path: Path, cache: Path) -> Try:
     """Return a function that runs one trial of a shipped project."""
@@ -169,7 +173,11 @@ def test_recorded_scripts_reproduce_the_truth(attempt: Try, tmp_path: Path, name
     }
     measured = measured_in(Store(tmp_path / "outputs").folder(record.key))
     assert measured
-    assert measured.outcomes == truth_of(name).outcomes
+    truth = truth_of(name)
+    assert measured.outcomes == truth.outcomes
+    if truth.tests:
+        assert measured.tests == truth.tests
+        assert figures["tests_same"] == figures["tests_compared"] == truth.outcomes.total
     framework = read_yaml(SHIPPED / name / TASK, Project, TASK).framework
     assert {reading.framework for reading in measured.readings} == {framework}
 

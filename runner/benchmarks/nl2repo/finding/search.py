@@ -14,7 +14,7 @@ from runner.benchmarks.nl2repo.finding import archives, document_names, requirem
 from runner.benchmarks.nl2repo.finding.archives import Candidate, Release
 from runner.benchmarks.nl2repo.finding.declarations import declared
 from runner.benchmarks.nl2repo.finding.requirements import Wheelless
-from runner.benchmarks.nl2repo.finding.resemblance import resembles
+from runner.benchmarks.nl2repo.finding.resemblance import lacks_modules, resembles
 from runner.benchmarks.nl2repo.finding.test_counts import Count
 from runner.benchmarks.nl2repo.published_folder import DOCUMENT, Published
 from runner.benchmarks.nl2repo.specification.inventory import code_lines
@@ -85,7 +85,11 @@ class _Seen:
         self.counted: list[tuple[Candidate, Path, Count]] = []
         self.tried: list[str] = []
         self.document = document
-        """Text that an archive has to resemble, since its name is a guess; empty if it is not."""
+        """Text that an archive has to be described by; empty if the user named the package."""
+        self.strangers = 0
+        """Number of archives that hold another library than the one described."""
+        self.guessed = False
+        """Whether the package's name is a guess, so that its archives have to resemble the document."""
 
     def best(self) -> tuple[Candidate, Path, Count] | None:
         """Return the candidate with tests whose number is closest to the published one; of equals the first seen.
@@ -150,6 +154,8 @@ class Search:
             reason = "No archive of it has the tests that its commands name."
             if not any(one.counted for one in seen):
                 reason = "No archive of it can be had from the package index, Debian or a clone."
+                if any(one.strangers for one in seen):
+                    reason = "The archives of its name hold another library than its document describes."
             return finding.model_copy(update={**told, "reason": reason})
         candidate, place, count = best
         if candidate.source.kind == "sdist":
@@ -168,16 +174,18 @@ class Search:
     def _try_names(self, folder: Path, names: Sequence[str], published: Published) -> list[_Seen]:
         """Try one name after the other until the archives of one have enough tests; return what was seen of each.
 
-        Archives of the first name are doubtful if they do not resemble the document, and the others are tried, too.
+        Where archives of the first name do not resemble the document, the others are tried, too.
         """
         document = (folder / DOCUMENT).read_text("utf-8", errors="replace")
         found: list[_Seen] = []
         for number, name in enumerate(names):
-            seen = _Seen(published.count, self.hints.get(folder.name, Hints()), document if number else "")
+            known = len(names) == 1  # from the user
+            seen = _Seen(published.count, self.hints.get(folder.name, Hints()), "" if known else document)
+            seen.guessed = number > 0
             found.append(seen)
             self._try_all(folder, name, published, seen)
             best = seen.best()
-            if best and seen.enough() and (number or len(names) == 1 or resembles(best[1], document)):
+            if best and seen.enough() and (seen.guessed or known or resembles(best[1], document)):
                 break
         return found
 
@@ -192,7 +200,7 @@ class Search:
                 if not seen.enough():
                     self._look(tar, None, published, seen)
         clone = self.checkouts / folder.name if self.checkouts else None
-        if clone and clone.is_dir() and not seen.enough() and not seen.document:
+        if clone and clone.is_dir() and not seen.enough() and not seen.guessed:
             try:
                 self._look(archives.commit(clone), clone, published, seen)
             except ConfigError as error:
@@ -267,7 +275,8 @@ class Search:
         except ConfigError as error:
             seen.tried.append(f"{name}: refused: {error}")
             return
-        if seen.document and not resembles(place, seen.document):
+        if lacks_modules(place, seen.document) or (seen.guessed and not resembles(place, seen.document)):
+            seen.strangers += 1
             seen.tried.append(
                 f"{candidate.source.package} {candidate.source.version}: it is another library."
             )

@@ -55,7 +55,7 @@ def moved_tests(root: Path, published: Published) -> dict[str, str]:
             if each.is_file() == files
             and not any(part.startswith(".") for part in each.relative_to(root).parts)
         ]
-        if len(places) != 1 or not list(_collected(root, str(places[0].relative_to(root)), NAMES)):
+        if len(places) != 1 or not list(_collected(root, str(places[0].relative_to(root)), _names(root))):
             return {}
         found[path] = places[0].relative_to(root).as_posix()
     return found

@@ -49,10 +49,13 @@ class Tree:
                 above = [*(title for title in above if title[0] < indent), (indent, match["name"])]
 
 
+# Debian's mocha does not find its mark of a passed test and prints `undefined`.
 MOCHA: Final = Tree(
-    test=re.compile(r"(?P<indent> {4,}|  )(?P<word>✔|✓|-|\d+\)) (?P<name>.+?)(?: \(\d+ms\))?(?P<note>)$"),
+    test=re.compile(
+        r"(?P<indent> {4,}|  )(?P<word>✔|✓|undefined|-|\d+\)) (?P<name>.+?)(?: \(\d+ms\))?(?P<note>)$"
+    ),
     title=re.compile(r"(?P<indent> {2,})(?P<name>\S.*)"),
-    ends={"✔": "passed", "✓": "passed", "-": "skipped"},
+    ends={**dict.fromkeys(("✔", "✓", "undefined"), "passed"), "-": "skipped"},
     last=re.compile(r"  \d+ passing\b"),
 )
 _NODE: Final = Tree(

@@ -368,6 +368,32 @@ def test_done_is_believed_when_it_is_true(loop: Callable[..., tuple[int, FakeBen
 
 
 @pytest.mark.docker
+def test_the_work_can_end_when_most_tests_pass(loop: Callable[..., tuple[int, FakeBench]]) -> None:
+    half, most = (
+        Rerun(
+            built=True,
+            readings=(Reading(framework="pytest", outcomes=Outcomes(passed=passed, failed=1), way="file"),),
+        )
+        for passed in (1, 4)
+    )
+    files = {
+        "Dockerfile": "FROM x\n",
+        "run_tests.sh": "pytest\n",
+        "results.json": Outcomes(passed=1).model_dump_json(),
+    }
+    writes = [step("write_file", path=f"/workspace/{name}", content=text) for name, text in files.items()]
+    check, reruns = step("check_scripts"), [half, half, most]
+    code, bench = loop(*writes, DONE, LS, check, LS, check, reruns=reruns, pass_share=0.8, more_tools=True)
+    assert (code, reruns) == (0, [])
+    log = "\n".join(bench.logged)
+    assert log.count("Only 50% of the executed tests passed, and 80% are asked for.") == 2
+    assert "From scratch the tests were executed: 4 passed, 1 failed, 0 skipped." in log
+    assert (len(bench.asked), bench.used[-1][0]) == (8, "check_scripts")
+    _, bench = loop(*writes, check, LS, reruns=[most] * 3, commands=5, attempts=1, more_tools=True)
+    assert len(bench.asked) == 5, "without the option only task_done ends it"
+
+
+@pytest.mark.docker
 def test_without_feedback_one_answer_gives_both_scripts(loop: Callable[..., tuple[int, FakeBench]]) -> None:
     both = {"thoughts": "Plain.", "dockerfile": "FROM scratch\n", "script": "make check\n"}
     code, bench = loop(json.dumps(both), feedback=False)
@@ -592,19 +618,21 @@ def test_a_model_that_behaves_badly_ends_with_a_status_a_sentence_and_its_cost(
 
 @pytest.mark.docker
 @pytest.mark.parametrize(
-    ("budget", "why"),
+    ("budget", "commands", "why"),
     [
-        (Budget(turns=2), "number of model calls"),
-        (Budget(usd=0.12), "money"),
-        (Budget(output_tokens=8020), "output"),
+        (Budget(turns=2), 40, "number of model calls"),
+        (Budget(usd=0.12), 40, "money"),
+        (Budget(output_tokens=8020), 40, "output"),
+        (Budget(), 1, "All commands are used up."),
     ],
-    ids=["calls", "money", "tokens"],
+    ids=["calls", "money", "tokens", "commands"],
 )
 def test_the_last_answer_delivers_both_files_when_something_runs_out(
-    trial: Callable[..., tuple[TrialRecord, Path]], budget: Budget, why: str
+    trial: Callable[..., tuple[TrialRecord, Path]], budget: Budget, commands: int, why: str
 ) -> None:
     both = json.dumps({"thoughts": "Plain.", "dockerfile": "FROM scratch\n", "script": "make check\n"})
-    record, folder = trial(run("ls"), both, budget=budget, attempts=1, **NEW | {"final_delivery": True})
+    fields = NEW | {"final_delivery": True, "attempts": 1, "commands": commands}
+    record, folder = trial(run("ls"), both, budget=budget, **fields)
     log = (folder / "agent.stdout").read_text()
     assert why in log, log
     assert (record.status, record.reward) == (Status.AGENT_ERROR, 1.0), log

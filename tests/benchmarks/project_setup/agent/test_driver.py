@@ -15,7 +15,7 @@ from runner.records import Budget, Status, TrialRecord
 from runner.resources import ROOT
 from runner.sweeps.cells import Cell
 from tests.support.project_factory import project_bench
-from tests.support.setup_policy import SetupPolicy
+from tests.support.setup_policy import FORMS, SetupPolicy
 from tests.support.whole_trials import priced_model, run_cell
 
 SHIPPED = ROOT / "tasks" / "execution"
@@ -56,8 +56,8 @@ def test_a_model_that_sees_its_results_sets_up_a_project(driven: Driven, name: s
     assert (record.status, record.reward) == (Status.COMPLETED, 1.0), log
     assert policy.refused, "a prompt was too long, and a shorter one followed"
     assert policy.limited
-    assert policy.crooked
     assert policy.parallel
+    assert {*FORMS} == {*policy.forms}, "each fault was met, and the work went on"
     assert record.tool_calls["check_scripts"] >= 2
     assert record.tool_calls["edit_file"] >= 1
     assert record.own_finish

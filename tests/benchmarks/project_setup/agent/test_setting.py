@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -69,3 +70,19 @@ def test_tables_of_projects_say_which_setting_ran(tmp_path: Path) -> None:
         shown = {row[0].text: row[at].text for row in table.rows}
         assert {name: text for name, text in shown.items() if text != "-"} == settings
         assert all(len(row) == len(table.columns) for row in table.rows)
+
+
+def test_the_estimate_of_the_budget_is_that_of_the_plan_for_three_classes_of_prices() -> None:
+    text = (CONF / "budget" / "execution.yaml").read_text()
+    rows = re.findall(r"^#   (\w+) +([\d.]+) / ([\d.]+) +/ +([\d.]+) .*= ([\d.]+) USD$", text, re.MULTILINE)
+    assert [row[0] for row in rows] == ["flagship", "middle", "small"]
+    usage = ExecutionAgent(name="execution_agent", version="2").expected_usage
+    for name, *numbers in rows:
+        fresh, cached, output, usd = map(float, numbers)
+        cost = (
+            usage.cache_creation_tokens * fresh
+            + usage.cache_hit_tokens * cached
+            + usage.output_tokens * output
+        )
+        assert cost / 1e6 == pytest.approx(usd, abs=0.05), name
+    assert max(float(row[-1]) for row in rows) < 6.0, "what a trial may spend"

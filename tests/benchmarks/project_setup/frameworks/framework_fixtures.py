@@ -62,6 +62,7 @@ PRINTED: dict[str, dict[str, tuple[int, int, int]]] = {
     "mocha-empty": {},
     "mocha-killed": {},
     "mocha-mixed-colour": {"mocha": (2, 3, 2)},
+    "mocha-mixed-debian": {"mocha": (2, 3, 2)},
     "mocha-mixed-dot": {"mocha": (2, 3, 2)},
     "mocha-mixed-tap": {"tap": (2, 3, 2)},
     "mocha-mixed": {"mocha": (2, 3, 2)},

@@ -329,6 +329,7 @@ def test_ctest_go_and_mocha_name_their_tests_alike_in_all_of_their_forms() -> No
     )
     assert named(printed("go-mixed-json")) == named(printed("go-mixed-verbose"))
     assert named(printed("mocha-mixed-colour")) == NAMED["mocha-mixed"]
+    assert named(printed("mocha-mixed-debian")) == NAMED["mocha-mixed"]
 
 
 @pytest.mark.parametrize("name", PRINTED)
