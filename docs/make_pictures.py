@@ -38,7 +38,7 @@ SETTLE_SECONDS = 4.0
 
 
 def main(sweep: Path) -> None:
-    """Save `report*.png` and five pictures `mlflow_*.png` of the sweep here."""
+    """Save `report*.png` and six pictures `mlflow_*.png` of the sweep here."""
     link = MlflowTracker().log(sweep).splitlines()[-1]
     PICTURES.mkdir(exist_ok=True)
     with server(sweep.parent), browser(1720, 760) as chrome:
@@ -92,32 +92,41 @@ def report_pictures(chrome: Chrome, sweep: Path) -> None:
 
 
 def trace_pictures(chrome: Chrome, experiment: str, runs: list[str]) -> None:
-    """Save the trials of the worst cell beside those of the best, and one that failed with what its verifier said."""
+    """Save the trials of the worst cell beside those of the best, two of one task, and the verifier's words on one."""
     best, worst = runs[0], runs[-1]
     chrome.set_window_size(1720, 1000)
     chrome.get(f"{SERVER}/#/experiments/{experiment}/runs/{worst}/traces?compareToRunUuid={best}")
     wait_for(chrome, "[role='row'], tr")
     close_hints(chrome)
     save(chrome, "mlflow_traces.png")
+    failed = failed_traces(worst)
+    task = max(failed)
+    click(chrome, f"//*[contains(text(), '\"{task}\"')]")
+    save(chrome, "mlflow_side_by_side.png")
     chrome.set_window_size(1720, 1320)
-    chrome.get(f"{SERVER}/#/experiments/{experiment}/traces?selectedEvaluationId={failed_trace(worst)}")
-    verifier = "//span[text()='verifier']"
-    WebDriverWait(chrome, 60).until(lambda page: page.find_elements(By.XPATH, verifier))
-    close_hints(chrome)
-    chrome.execute_script("arguments[0].click()", chrome.find_elements(By.XPATH, verifier)[0])
-    time.sleep(SETTLE_SECONDS)
+    chrome.get(f"{SERVER}/#/experiments/{experiment}/traces?selectedEvaluationId={failed[task]}")
+    click(chrome, "//span[text()='verifier']")
     save(chrome, "mlflow_trace.png")
 
 
-def failed_trace(run: str) -> str:
-    """Id of the trace of a trial of this run that failed, the last by its task."""
+def click(chrome: Chrome, path: str) -> None:
+    """Click on what is there at this XPath, once it is, and wait until the page shows the answer."""
+    WebDriverWait(chrome, 60).until(lambda page: page.find_elements(By.XPATH, path))
+    close_hints(chrome)
+    chrome.execute_script("arguments[0].click()", chrome.find_elements(By.XPATH, path)[0])
+    time.sleep(SETTLE_SECONDS)
+    close_hints(chrome)
+
+
+def failed_traces(run: str) -> dict[str, str]:
+    """Task -> the id of its trace, for the trials of this run that failed."""
     from mlflow import MlflowClient  # noqa: PLC0415 - after the environment that `MlflowTracker.log` sets
 
     client = MlflowClient(tracking_uri=SERVER)
     experiment = client.get_run(run).info.experiment_id
     traces = client.search_traces(locations=[experiment], run_id=run, include_spans=False)
-    failed = [each.info for each in traces if each.info.response_preview == "failed"]
-    return str(max(failed, key=lambda info: info.tags["task"]).trace_id)
+    infos = [each.info for each in traces if each.info.response_preview == "failed"]
+    return {info.tags["task"]: str(info.trace_id) for info in infos}
 
 
 @contextmanager

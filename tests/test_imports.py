@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from runner.resources import ROOT
+from tests.report.plans import sweep_of_four, write_sweep
 
 FILES = sorted([*(ROOT / "runner").rglob("*.py"), *(ROOT / "metrics").rglob("*.py")])
 HOMES = {
@@ -29,7 +30,17 @@ HOMES = {
 }
 """Library -> the only modules that know it."""
 ROOMS = (
-    *("errors", "records", "locks", "resources", "files", "terminal", "archives", "protocols"),
+    *(
+        "errors",
+        "heavy_imports",
+        "records",
+        "locks",
+        "resources",
+        "files",
+        "terminal",
+        "archives",
+        "protocols",
+    ),
     *(
         "sandbox",
         "gateway",
@@ -182,3 +193,10 @@ def test_a_key_of_the_usual_dataset_loads_no_other(tmp_path: Path) -> None:
     )
     assert "runner.benchmarks.harbor.dataset" in loaded
     assert not {"runner.benchmarks.cli_tool_bench.dataset", "runner.benchmarks.nl2repo.dataset"} & loaded
+
+
+def test_who_watches_a_sweep_loads_no_gateway_and_no_statistics(tmp_path: Path) -> None:
+    """The gateway came with one function of its package, which the tracker needs: a third of the time to the view."""
+    write_sweep(tmp_path, *sweep_of_four())
+    loaded = _loaded("job=watch", "name=quickstart", "job.once=true", f"outputs={tmp_path}", cwd=tmp_path)
+    assert not {"aiohttp", "httpx", "litellm", "mlflow", "numpy", "pandas", "runner.gateway"} & loaded

@@ -22,11 +22,14 @@ from matplotlib import pyplot as plt  # noqa: E402
 BOUNDS = ("oracle", "nop")
 OURS = ("infra_invalid", "cancelled")
 """Endings that say nothing about the agent."""
+MARKERS = "os^Dv<>ph"
 
 
 def cells(trials: pd.DataFrame) -> pd.DataFrame:
     """Return planned tasks, pass rate and USD per pass of each agent and model; NaN without a pass or a known cost."""
     trials = trials[~trials["agent"].isin(BOUNDS)]
+    for mark in ("scripted", "replayed"):  # such a model is not a language model, or nobody asked it
+        trials = trials.assign(model=trials["model"].where(~trials[mark], trials["model"] + f" ({mark})"))
     valid = trials[~trials["status"].isin(OURS) & trials["reward"].notna()]
     names = ["agent", "model"]
     planned = trials.groupby(names)["task"].nunique()
@@ -43,13 +46,16 @@ def cells(trials: pd.DataFrame) -> pd.DataFrame:
 def by_model(table: pd.DataFrame) -> plt.Figure:
     """Draw the pass rate of each agent, a line for each model (after AgentMeter's Figure 1a)."""
     rates = table["pass_rate"].unstack("agent")  # noqa: PD010 - nothing to aggregate
-    figure, axes = plt.subplots(figsize=(7, 1 + 0.4 * len(rates)), layout="constrained")
+    figure, axes = plt.subplots(figsize=(7, 1 + 0.5 * len(rates)), layout="constrained")
     axes.hlines(range(len(rates)), rates.min(axis=1), rates.max(axis=1), color="#d5d9df", lw=3)
-    for marker, agent in zip("os^Dv<>phX*" * len(rates.columns), rates, strict=False):
-        axes.scatter(rates[agent], range(len(rates)), marker=marker, label=agent, zorder=3)
+    for place, agent in enumerate(rates):
+        size = 30 + 40 * (len(rates.columns) - place)  # of equal rates one lies within the other
+        style = {"marker": MARKERS[place % len(MARKERS)], "facecolor": "none", "edgecolor": f"C{place % 10}"}
+        axes.scatter(rates[agent], range(len(rates)), s=size, label=agent, zorder=3, **style)
     axes.set_yticks(range(len(rates)), rates.index)
     axes.set_xlabel("tasks passed, of those planned")
     axes.xaxis.set_major_formatter(mpl.ticker.PercentFormatter(1.0))
+    axes.margins(x=0.1, y=0.5 / len(rates))
     axes.invert_yaxis()
     axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
     return figure
@@ -61,16 +67,18 @@ def cost_and_quality(table: pd.DataFrame) -> plt.Figure | None:
     if known.empty:
         return None
     figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
-    for agent, own in known.groupby("agent"):
-        axes.scatter(own["usd_per_pass"], own["pass_rate"], label=agent)
-        for (_, model), cell in own.iterrows():
-            axes.annotate(
-                model, (cell["usd_per_pass"], cell["pass_rate"]), (5, 3), textcoords="offset points", size=7
-            )
+    agents, models = (known.index.unique(level) for level in ("agent", "model"))
+    for (agent, model), cell in known.iterrows():
+        colour, marker = f"C{agents.get_loc(agent) % 10}", MARKERS[models.get_loc(model) % len(MARKERS)]
+        axes.scatter(cell["usd_per_pass"], cell["pass_rate"], color=colour, marker=marker, alpha=0.8)
+    for place, agent in enumerate(agents):
+        axes.scatter([], [], color=f"C{place % 10}", marker="s", label=agent)
+    for place, model in enumerate(models):
+        axes.scatter([], [], color="#5b6470", marker=MARKERS[place % len(MARKERS)], label=model)
     axes.set(xlabel="USD per pass", ylabel="tasks passed, of those planned")
     axes.yaxis.set_major_formatter(mpl.ticker.PercentFormatter(1.0))
-    axes.margins(x=0.2, y=0.15)
-    axes.legend()
+    axes.margins(x=0.1, y=0.15)
+    axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
     return figure
 
 

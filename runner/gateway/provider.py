@@ -21,9 +21,9 @@ from runner.gateway import shortcuts
 from runner.gateway.answer_checks import api_of, check
 from runner.gateway.api import Api, Json
 from runner.gateway.dropped_parts import SENT, lost, note
-from runner.gateway.heavy_imports import uncollected
 from runner.gateway.scripted import SCRIPT, Script, handler
 from runner.gateway.transport import FLIGHT, Flight, install
+from runner.heavy_imports import uncollected
 from runner.records import ApiName, ErrorInfo, Model, Record
 from runner.records.base import SECRET
 from runner.records.servers import CHAT_PROVIDER

@@ -128,8 +128,8 @@ def lead_sentence(found: Sequence[Winner], names: Mapping[str, str], few: Sequen
     others = f"{winner.rivals} others" if winner.rivals > 1 else "the other"
     if few:
         return (
-            f"By {winner.criterion}, {best[0]} is ahead, but {', '.join(few)} are too few tasks to tell it apart from "
-            f"{others}."
+            f"By {winner.criterion}, {best[0]} is ahead, but these are too few tasks ({', '.join(few)}) to tell it "
+            f"apart from {others}."
         )
     if not winner.alike:
         return f"By {winner.criterion}, {best[0]} is told apart from {'all ' if winner.rivals > 1 else ''}{others}."

@@ -19,7 +19,7 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from runner.report.wording import CONTROL, number, usd
 
@@ -62,6 +62,8 @@ _LONGEST = 46
 """Characters of a name in a picture; tables have it whole."""
 _SHORT = 8
 """Characters of labels of which five stand in a line of a legend."""
+_LOG_TICKS = (1.0, 2.0, 5.0)
+"""Figures of each power of ten that have a tick on an axis of a log scale."""
 _ALONE = 0.7
 """Opacity of bars that need not be told from others."""
 _THIN = 0.03
@@ -158,6 +160,7 @@ def cost_quality(points: pd.DataFrame) -> Figure:
     cost, rate = points["usd_per_pass"], points["pass_rate"]
     if len(points) and cost.min() > 0 and cost.max() > 10 * cost.min():
         axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(subs=_LOG_TICKS))
     front = points[points["front"]].sort_values("usd_per_pass")
     axes.step(front["usd_per_pass"], front["pass_rate"], where="post", color=ACCENT, lw=1.2)
     for chosen, face in ((~points["front"], PAPER), (points["front"], ACCENT)):

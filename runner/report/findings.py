@@ -48,7 +48,7 @@ class Findings(NamedTuple):
     @property
     def rivals(self) -> Draws:
         """Draws of the contenders."""
-        return self.of_contenders(self.draws)
+        return part_of(self.draws, self.contenders.index)
 
     @property
     def pictured(self) -> Findings:
@@ -62,14 +62,6 @@ class Findings(NamedTuple):
         if count <= PICTURED:
             return ""
         return f" Shown are the first {PICTURED} of {count} cells in the order of the leaderboard."
-
-    def of_contenders(self, draws: Draws) -> Draws:
-        """Return the part of these draws that is the contenders'."""
-        return _part_of(draws, self.contenders.index)
-
-    def draws_of(self, cells: Iterable[str]) -> Draws:
-        """Return the draws of these cells."""
-        return _part_of(self.draws, cells)
 
     @property
     def dataset(self) -> str:
@@ -100,7 +92,7 @@ class Findings(NamedTuple):
         )
 
 
-def _part_of(draws: Draws, cells: Iterable[str]) -> Draws:
+def part_of(draws: Draws, cells: Iterable[str]) -> Draws:
     """Return the part of draws that is of these cells, in the order of the draws."""
     own = set(cells)
     at = [place for place, cell in enumerate(draws.cells) if cell in own]

@@ -32,8 +32,9 @@ from runner.report.benchmarks import added_sections
 from runner.report.blocks import Block, Picture, Section, SectionMaker, Table
 from runner.report.findings import Findings
 from runner.report.html import render
+from runner.report.latex_tables import FiledTable
 from runner.report.leaderboard import judges_spend
-from runner.report.table_files import FiledTable, files
+from runner.report.table_files import files
 from runner.report.trial_pages import list_pages
 from runner.report.wording import MARKS, spend
 
@@ -137,8 +138,12 @@ def chapters_of(found: Findings) -> Iterator[Chapter]:
 
 
 def _sections(makers: Iterable[SectionMaker], found: Findings) -> list[Section]:
-    """Return the sections that are not empty."""
-    return [section for make in makers if (section := make(found))]
+    """Return the sections that are not empty, without tables that have no rows."""
+    made = [section for make in makers if (section := make(found))]
+    return [
+        section._replace(blocks=[each for each in section.blocks if not isinstance(each, Table) or each.rows])
+        for section in made
+    ]
 
 
 def _html(found: Findings, chapters: list[dict[str, Any]]) -> str:

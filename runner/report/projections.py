@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from runner.files import write_atomically
-from runner.gateway.heavy_imports import uncollected
+from runner.heavy_imports import uncollected
 from runner.locks import exclusive
 from runner.records import TrialRecord
 from runner.report.benchmarks import added_sections

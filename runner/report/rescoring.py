@@ -59,7 +59,10 @@ def rescore(sweep: Path, rescorings: Callable[[Scoring], Sequence[Scoring]]) -> 
     if asked == plan.scoring:
         return ""
     before, after = (
-        dict(leaves(scoring.model_dump(exclude={"labels"}))) for scoring in (plan.scoring, asked)
+        dict(
+            leaves({**scoring.model_dump(exclude={"labels"}), "cbq": scoring.cbq})
+        )  # its default is not dumped
+        for scoring in (plan.scoring, asked)
     )
     changed = [key for key in before | after if before.get(key) != after.get(key)]
     changes = ", ".join(f"{key} {before.get(key, '-')} -> {after.get(key, '-')}" for key in changed)

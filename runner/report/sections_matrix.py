@@ -41,18 +41,20 @@ def matrix(found: Findings, most: int = MOST) -> Section:
     rows = []
     for task, tier in tiers.items():
         own = [boxes[task, cell] for cell in cells]
-        solved = sum(any(state is PASSED for _, state in box) for box in own)
-        rivals = sum(1 for box in own if box)
+        rivals = [box for box, cell in zip(own, cells.values(), strict=True) if box and not cell["bound"]]
+        solved = sum(any(state is PASSED for _, state in box) for box in rivals)
         rows.append(
-            MatrixRow(task, str(tier), f"{solved}/{rivals}", float(solved), [_box(box, pages) for box in own])
+            MatrixRow(
+                task, str(tier), f"{solved}/{len(rivals)}", float(solved), [_box(box, pages) for box in own]
+            )
         )
     columns = [_column(cell, of_cell[key], found) for key, cell in cells.items()]
     legend = "; ".join(f"{state.sign} {state.word}: {state.about}" for state in STATES)
     caption = f"{len(rows)} tasks × {len(columns)} cells"
     note = Text(
         f"{legend}. A sign stands for each attempt, and leads to the page of its trial. Beneath it are the USD of all "
-        "attempts; a dash means that nobody knows them, or that nothing ran. In each head and row: tasks or cells "
-        "with a pass / all of them that are shown."
+        "attempts; a dash means that nobody knows them, or that nothing ran. In each head: tasks with a pass / tasks "
+        "that are shown; solved by: cells with a pass / cells that are shown, without bounds."
     )
     left_out = [Text(shown.about)] if shown.about else []
     return Section("matrix", "Task by task", [*left_out, Matrix(caption, columns, rows), note])

@@ -12,9 +12,9 @@ from metrics.uncertainty import FEWEST_TASKS, Draws, pairwise
 from runner.records import Scoring
 from runner.report.blocks import Block, Column, Section, Table, Text, Value
 from runner.report.conclusions import headline, small_tiers
-from runner.report.findings import Findings
+from runner.report.findings import Findings, part_of
 from runner.report.sections_scores import figure
-from runner.report.wording import short, usd
+from runner.report.wording import counted, short, usd
 
 _CELLS = 40
 """Most cells that are compared in pairs: 780 rows in each table."""
@@ -41,8 +41,7 @@ _MEASURES = (
 
 def pairs(found: Findings) -> Section | None:
     """Compare each pair of contenders on the same resampled tasks, by each measure that they have."""
-    ranked = found.contenders.index
-    rivals, first = found.draws_of(ranked[:_CELLS]), headline(found.contenders)
+    rivals, first = first_of(found, found.draws), headline(found.contenders)
     if len(rivals.cells) < 2:  # noqa: PLR2004 - a pair
         return None
     order = sorted(_MEASURES, key=lambda measure: measure.statistic != first)
@@ -54,12 +53,25 @@ def pairs(found: Findings) -> Section | None:
         "deviation of any pair in each resample (Westfall and Young). Each table is corrected for its own pairs alone: "
         "choose the measure before you look."
     )
-    left_out = Text(
-        f"Compared are the first {_CELLS} of {len(ranked)} cells in the order of the leaderboard. The p values are "
-        "corrected for the pairs of these, and not for their choice."
-    )
-    blocks: list[Block] = [*([left_out] if len(ranked) > _CELLS else []), *tables, note]
-    return Section("pairs", "Pair by pair", blocks)
+    return Section("pairs", "Pair by pair", [*left_out(found), *tables, note])
+
+
+def first_of(found: Findings, draws: Draws) -> Draws:
+    """Return the part of these draws that is of the cells that are compared in pairs."""
+    return part_of(draws, found.contenders.index[:_CELLS])
+
+
+def left_out(found: Findings) -> list[Block]:
+    """Return a sentence on the cells that are not compared in pairs, if there are any."""
+    count = len(found.contenders)
+    if count <= _CELLS:
+        return []
+    return [
+        Text(
+            f"Compared are the first {_CELLS} of {count} cells in the order of the leaderboard. The p values are "
+            "corrected for the pairs of these, and not for their choice."
+        )
+    ]
 
 
 def _says_something(draws: Draws, measure: Compared) -> bool:
@@ -87,7 +99,7 @@ def pair_table(draws: Draws, measure: Compared, found: Findings) -> Table:
              Value(word, word)]
         )  # fmt: skip
     title = f"{measure.title[0].upper()}{measure.title[1:]}"
-    caption = f"{title} of {len(leads)} pairs, surest first"
+    caption = f"{title} of {counted(len(leads), 'pair')}, surest first"
     return Table(caption, _columns(measure.title, found.scoring, len(leads)), rows)
 
 
@@ -103,7 +115,7 @@ def _columns(measure: str, scoring: Scoring, pairs: int) -> tuple[Column, ...]:
         ),
         Column("high"),
         Column("wins", f"share of {scoring.resamples} resamples in which the better is ahead"),
-        Column("Holm p", f"two-sided, corrected for all {pairs} pairs"),
+        Column("Holm p", f"two-sided, corrected for {'all ' if pairs > 1 else ''}{counted(pairs, 'pair')}"),
         Column("joint p", "corrected for all pairs by the largest deviation of any of them in a resample"),
         Column(
             "decided",

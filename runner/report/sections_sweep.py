@@ -15,7 +15,7 @@ from runner.report.findings import Findings
 from runner.report.leaderboard import lines
 from runner.report.sections_scores import AGENT, MODEL, about, figure
 from runner.report.trial_endings import refused
-from runner.report.wording import short, usd
+from runner.report.wording import counted, short, usd
 from runner.sweeps.plan_models import price_text
 
 _DIGEST = 12
@@ -85,7 +85,9 @@ def audit(found: Findings) -> Section | None:
             f"{task}: {reason.removeprefix('refused: ')}" if kind == "refused" else task
             for task, reason in zip(tasks["task"], tasks["reason"], strict=True)
         )
-        sentence = f"{len(idle)} trials {kind}, of {tasks['task'].nunique()} tasks: {names}."
+        sentence = (
+            f"{counted(len(idle), 'trial')} {kind}, of {counted(tasks['task'].nunique(), 'task')}: {names}."
+        )
         blocks.append(Text(f"{sentence} {why}" if why else sentence))
     return Section("audit", "Invalid trials", blocks)
 

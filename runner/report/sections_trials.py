@@ -38,6 +38,8 @@ def pass_profile(found: Findings) -> Section | None:
     planned = {tier: count for tier, count in all_planned.items() if count}
     if not planned:  # the scoring knows none of the tasks' tiers
         return None
+    if not any(scores[cell, tier]["passes"] for cell in cells.index for tier in planned):
+        return Section("profile", "Passes by tier", [Text("No cell passed a task of these tiers.")])
     all_names = found.names
     names = [all_names[cell] for cell in cells.index]
     counts = pd.DataFrame(

@@ -2,44 +2,23 @@ r"""Tables of a report as files: CSV for programs, LaTeX for papers.
 
 Each table of the page becomes two files, in whichever section it stands. A CSV file has more than the page shows: the
 number behind each figure, and the ends of each interval that the page draws. Its columns are explained in `MEANINGS`.
-A LaTeX file is one `table` for `\input`, which needs the packages `booktabs` and `graphicx`. It is narrowed to the
-width of the line where it is wider. Its caption says what each column means, and over what it is counted.
+A LaTeX file is a table for `\input` (`runner/report/latex_tables.py`).
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 import pandas as pd
 
 from runner.report.blocks import Column, Table, Value
 from runner.report.csv_cells import to_csv
-from runner.report.latex import escaped, figure
+from runner.report.latex_tables import FiledTable, latex
 
 FOLDER = "tables"
 """Folder of these files in that of the report."""
 MEANINGS = "about_columns.csv"
 """File with the caption of each table and the meaning of its columns. No section can have this name."""
-_LONG = 48
-"""Longest text in a cell that LaTeX does not break, in characters, as on the page."""
-_NARROWED = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
-"""Opens a box that LaTeX narrows to the line, but never widens."""
-_SPAN = re.compile(r"([\d.]+[kM%]?)-([\d.]+[kM%]?)")
-
-
-class FiledTable(NamedTuple):
-    """A table of the page with the name of its files."""
-
-    name: str
-    """Name of its files, without ending."""
-    table: Table
-    about: str
-    """Origin of the table: its section and dataset, with the number of tasks."""
-    notes: Sequence[str] = ()
-    """Sentences on marks in the table, for readers who do not see the page."""
-    template: str = "table.html"
 
 
 def files(tables: Sequence[FiledTable]) -> dict[str, bytes]:
@@ -117,83 +96,3 @@ def _parts(column: Column, values: Sequence[Value]) -> Iterator[tuple[str, list[
 def _exact(number: float | str | None) -> str:
     """Return a number to 15 digits; what is not a number is empty."""
     return "" if number is None or isinstance(number, str) else f"{float(number):.15g}"
-
-
-def latex(filed: FiledTable) -> str:
-    """Return a table in LaTeX, laid out as papers do: rules of booktabs, the best in bold."""
-    table = filed.table
-    shown = [at for at in range(len(table.columns)) if _has_text(table, at)]
-    heads = [escaped(table.columns[at].title) for at in shown]
-    lines = [
-        r"% Needs \usepackage{booktabs,graphicx}. Each report of the sweep writes this file again.",
-        r"\begin{table}[htbp]",
-        r"\centering\small",
-        _caption(filed, shown),
-        f"\\label{{tab:{filed.name}}}",
-        _NARROWED,
-        f"\\begin{{tabular}}{{{''.join(_alignment(table, at) for at in shown)}}}",
-        r"\toprule",
-        _row(heads),
-        r"\midrule",
-        *_body(table, shown),
-        r"\bottomrule",
-        r"\end{tabular}}",
-        r"\end{table}",
-    ]
-    return "".join(f"{line}\n" for line in lines)
-
-
-def _has_text(table: Table, at: int) -> bool:
-    """Return whether a column can be set: intervals that the page draws cannot."""
-    return not table.rows or any(row[at].text for row in table.rows)
-
-
-def _alignment(table: Table, at: int) -> str:
-    if max((len(row[at].text) for row in table.rows), default=0) > _LONG:
-        return "p{16em}"
-    return "l" if table.columns[at].text or at == 0 else "r"
-
-
-def _caption(filed: FiledTable, shown: Sequence[int]) -> str:
-    """Return the caption: content and origin of the table, the meaning of its columns, and its marks."""
-    columns = [filed.table.columns[at] for at in shown]
-    meanings = [rf"\emph{{{escaped(each.title)}}}: {escaped(each.about)}" for each in columns if each.about]
-    sentences = [
-        f"{escaped(filed.table.caption)} ({escaped(filed.about)}).",
-        *([f"{'; '.join(meanings)}."] if meanings else []),
-        *map(escaped, filed.notes),
-    ]
-    return f"\\caption[{{{escaped(filed.table.caption)}}}]{{{' '.join(sentences)}}}"
-
-
-def _body(table: Table, shown: Sequence[int]) -> Iterator[str]:
-    """Yield the rows, intervals in small type beneath them; a group of rows names its subject once."""
-    group: str | None = None
-    for row in table.rows:
-        texts = {at: table.columns[at].text or at == 0 for at in shown}
-        words = [_word(row[at], text=texts[at]) for at in shown]
-        if table.grouped and row[0].text == group:
-            words[0] = ""
-        elif table.grouped and group is not None:
-            yield r"\midrule"
-        group = row[0].text
-        yield _row(words)
-        if any(row[at].beneath for at in shown):
-            yield _row([_beneath(row[at].beneath, text=texts[at]) for at in shown])
-
-
-def _row(words: Sequence[str]) -> str:
-    return rf"{' & '.join(words)} \\"
-
-
-def _word(value: Value, *, text: bool) -> str:
-    """Return an entry, the best of a column in bold; the dash of a missing figure becomes longer."""
-    word = r"\textendash{}" if value.text == "-" else escaped(value.text) if text else figure(value.text)
-    return rf"\textbf{{{word}}}" if value.tone == "best" else word
-
-
-def _beneath(words: str, *, text: bool) -> str:
-    """Return the text beneath an entry. The hyphen of an interval becomes a dash."""
-    span = None if text else _SPAN.fullmatch(words)
-    small = rf"{escaped(span[1])}\textendash{{}}{escaped(span[2])}" if span else escaped(words)
-    return rf"{{\scriptsize {small}}}" if words else ""

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from runner.records import LiveSweep, LiveTrial, PlannedRow, SpendLimits
 from runner.report.watched_sweep import Ended, Kind, Life, SweepNow
-from runner.report.wording import MARKS, short, usd
+from runner.report.wording import MARKS, counted, short, usd
 from runner.terminal.escaping import clock, one_line
 
 SIGNS: dict[Kind, tuple[str, str]] = {
@@ -129,7 +129,7 @@ def ending(now: SweepNow) -> str:
     if now.life == "silent":
         return f"Nothing was heard for {heard} of {process}, whose lock cannot be seen from here."
     if now.life == "died":
-        left = f", with {_count(len(live.running), 'trial')} under way" if live.running else ""
+        left = f", with {counted(len(live.running), 'trial')} under way" if live.running else ""
         return f"The sweep's {process} is gone and did not say that it ended{left}. The same command resumes."
     return f"The sweep's {process} is alive."
 
@@ -174,7 +174,7 @@ def _total(now: SweepNow) -> str:
     turns = sum(each.turns for each in shown) + sum(act.turns for act in acts)
     judges = [each.judge_usd for each in shown if each.judge_usd != 0.0]
     paid = f", {_usd(judges)} for judges" if judges else ""
-    return f"{_usd(costs)}{paid}, {short(tokens)} tokens, {_count(turns, 'call')}"
+    return f"{_usd(costs)}{paid}, {short(tokens)} tokens, {counted(turns, 'call')}"
 
 
 def _usd(costs: Sequence[float | None]) -> str:
@@ -274,7 +274,7 @@ def _fitting_cells(cells: Sequence[Sequence[Text]], room: int) -> list[Text]:
 
 def _fitting_trials(trials: Sequence[Sequence[Text]], room: int) -> list[Text]:
     """Return as many trials as fit, and how many more run."""
-    if sum(map(len, trials)) <= room:
+    if not trials or sum(map(len, trials)) <= room:
         return _flat(trials)
     shown = max(room - 1, 0) // max(map(len, trials))
     return [*_flat(trials[:shown]), Text(f"and {len(trials) - shown} more", "dim")]
@@ -317,7 +317,7 @@ def _money(trial: LiveTrial) -> str:
     }
     rest = {
         "usd": _usd([act.cost_usd]),
-        "turns": _count(act.turns, "call"),
+        "turns": counted(act.turns, "call"),
         "input_tokens": f"{short(act.input_tokens + act.output_tokens)} tokens",
     }
     unlimited = [text for kind, text in rest.items() if getattr(limits, kind) is None]
@@ -358,15 +358,11 @@ def _ended(now: SweepNow, names: Names, each: Ended) -> Text:
     reason = f"  {one_line(each.reason)}" if each.reason and each.kind == "invalid" else ""
     seconds = (now.moment - each.finished_at).total_seconds()
     days = int(seconds // DAY_SECONDS)
-    ago = _count(days, "day") if days else clock(max(0.0, seconds))
+    ago = counted(days, "day") if days else clock(max(0.0, seconds))
     figures = f"{ago} ago, after {clock(each.seconds)}, {_usd([each.cost_usd])}"
     return Text.assemble(
         (sign, style), f" {each.kind}{status} {figures}  ", (names.trial(each.row), "bold"), reason
     )
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def _titled(title: str, lines: Sequence[Text]) -> list[Text]:

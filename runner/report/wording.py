@@ -34,6 +34,11 @@ def passes(count: float) -> str:
     return f"{round(count, 1):g}"
 
 
+def counted(number: int, word: str) -> str:
+    """Return a number of things in words: 1 trial, 2 trials."""
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
 def short(count: float) -> str:
     """Return three digits and a unit: 870, 12.3k, 4.56M."""
     for size, unit in ((1e6, "M"), (1e3, "k")):

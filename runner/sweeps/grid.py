@@ -28,6 +28,8 @@ class GridTask(TaskDigests):
     tier: str
     category: str
     language: str
+    source: str = Field(default="unknown", exclude_if=lambda source: source == "unknown")
+    """Source of the task. An unknown one is not written, so that earlier files remain valid."""
 
 
 class GridCell(Record):
@@ -102,6 +104,7 @@ class Grid(Record):
             tier=task.tier,
             category=task.category,
             language=task.language,
+            source=task.source,
             scripted=cell.scripted,
             replayed=cell.replayed,
             refused=None if refusal is None else self.refusals[refusal],
@@ -145,6 +148,7 @@ def _task(trial: PlannedTrial) -> GridTask:
         tier=task.tier,
         category=task.category,
         language=task.language,
+        source=task.source,
     )
 
 

@@ -29,7 +29,7 @@ from urllib.request import url2pathname
 from pydantic import Field
 
 from runner.errors import ConfigError, TrackingError
-from runner.gateway.heavy_imports import uncollected
+from runner.heavy_imports import uncollected
 from runner.records import Record
 from runner.tracking.store_lock import alone
 from runner.tracking.task_sets import TaskSets

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
-from runner.gateway.heavy_imports import uncollected
+from runner.heavy_imports import uncollected
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

@@ -57,7 +57,7 @@ def test_a_call_was_refused_because_litellm_was_importing_itself_in_another_thre
 
 
 def test_nothing_is_frozen_where_nothing_was_imported() -> None:
-    from runner.gateway.heavy_imports import uncollected  # noqa: PLC0415
+    from runner.heavy_imports import uncollected  # noqa: PLC0415
 
     frozen = gc.get_freeze_count()
     with uncollected():

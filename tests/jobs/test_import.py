@@ -89,6 +89,9 @@ def test_an_imported_sweep_is_scored_anew_and_tracked_like_ours(cli: Cli) -> Non
     runs = tracked_runs(cli.outputs / "theirs", "all")
     assert [run.identity for run in runs] == ["b·m·terminal_bench·default", "a·m·terminal_bench·default", ""]
     assert runs[0].params["imported"].startswith("6 trials from theirs.csv")
+    page = (cli.outputs / "theirs/report/index.html").read_text()
+    assert "Every figure is made from the imported table" in page
+    assert "outputs/trials" not in page, "it has no records"
 
 
 @pytest.mark.parametrize(

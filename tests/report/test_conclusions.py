@@ -114,7 +114,7 @@ def test_a_lead_from_one_task_a_tier_was_clear(tmp_path: Path, tasks: int, clear
     decided = {line[-1].text for line in pairs.blocks[0].rows}
     assert decided == {"yes" if clear == "yes" else "too few tasks"}
     text = lead_sentence(best, found.names, few)
-    assert ("is told apart from the other" if clear == "yes" else "too few tasks to tell it apart") in text
+    assert ("is told apart from the other" if clear == "yes" else "but these are too few tasks") in text
 
 
 def chapters(found: Findings) -> list[Any]:
@@ -184,7 +184,7 @@ def test_without_ams_the_page_was_tables_of_dashes(tmp_path: Path) -> None:
     sections = {section.name: section for section in chapters(found)}
     assert not {"tiers", "heat-map", "budgets", "profile"} & set(sections)
     pairs = sections["pairs"].blocks[0]
-    assert pairs.caption == "Pass rate of 1 pairs, surest first"
+    assert pairs.caption == "Pass rate of 1 pair, surest first"
     assert [value.text for value in pairs.rows[0][2:]][-1] == "yes"
     board = sections["leaderboard"].blocks[0]
     assert "AMS" not in [column.title for column in board.columns]

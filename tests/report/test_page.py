@@ -20,7 +20,7 @@ from runner.errors import ConfigError
 from runner.jobs.report import Report as ReportJob
 from runner.records import ErrorInfo, PlannedRow, Prices, PriceTier, Status, TrialRecord, Usage
 from runner.report import figures
-from runner.report.blocks import Picture, Table
+from runner.report.blocks import Picture, Table, Text
 from runner.report.comparison import Side, compare, write_comparison
 from runner.report.findings import Findings
 from runner.report.page import chapters_of
@@ -168,8 +168,21 @@ def test_what_is_said_at_the_top_is_the_plan_and_the_spend(four: Path) -> None:
     text = " ".join(Elements(four.read_text()).text.split())
     assert "cells 2 + 2 bounds tasks 7 trials judged 22 of 28 invalid 6 of 28 USD spent 1.08" in text
     assert "1 of 28 trials; they spent 0.50 USD" in text
-    assert "4 trials refused, of 1 tasks: hard-4: It needs a GPU." in text
-    assert "1 trials not run, of 1 tasks: hard-3." in text
+    assert "4 trials refused, of 1 task: hard-4: It needs a GPU." in text
+    assert "1 trial not run, of 1 task: hard-3." in text
+
+
+def test_what_has_nothing_to_show_is_no_empty_picture_or_table(tmp_path: Path) -> None:
+    """Nobody passed, and made-up trials name no digests."""
+    planned = [row("codex", task) for task in TASKS]
+    found = findings(tmp_path, planned, {p.key: record(p, passed=False) for p in planned})
+    sections = {section.name: section for chapter in chapters_of(found) for section in chapter.sections}
+    (said,) = sections["profile"].blocks
+    assert isinstance(said, Text)
+    assert said.text == "No cell passed a task of these tiers."
+    tables = [block for each in sections.values() for block in each.blocks if isinstance(block, Table)]
+    assert all(table.rows for table in tables)
+    assert "Tasks: digests" not in " ".join(table.caption for table in tables)
 
 
 def drawn(found: Findings) -> tuple[set[str], str]:

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from runner.records import PlannedRow, TrialRecord
 from runner.report.blocks import Column, Table, Value
 from runner.report.latex import escaped, figure
+from runner.report.latex_tables import FiledTable, latex
 from runner.report.page import chapters_of
-from runner.report.table_files import FiledTable, files, latex
+from runner.report.table_files import files
 from tests.report.conftest import Report, findings
 from tests.report.plans import TASKS, record, row, sweep_of_four
 from tests.report.test_page import Elements
@@ -32,7 +33,7 @@ HOSTILE = (
 )
 OURS = re.compile(
     r"begin|end|centering|small|caption|label|toprule|midrule|bottomrule|emph|scriptsize|textbf|char"
-    r"|resizebox|ifdim|width|linewidth|else|fi"
+    r"|resizebox|ifdim|width|linewidth|else|fi|shortstack|rightskip|relax|allowbreak|tablename|thetable|par|medskip"
 )
 """Commands of the layout; those of `escaped` are `text…` and symbols."""
 SNAPSHOT = Path(__file__).with_name("main_table.tex")
@@ -125,7 +126,8 @@ def test_no_name_of_others_is_a_command_in_latex(attacked: Path) -> None:
         commands = set(re.findall(r"\\([a-zA-Z]+)", text.replace(r"\\", "").split("\n", 1)[1]))
         others = {each for each in commands if not OURS.fullmatch(each) and not each.startswith("text")}
         assert others <= {"Delta", "ldots", "times", "leq", "geq"}, path.name
-        assert text.count(r"\begin{") == text.count(r"\end{") == 2
+        parts = 1 + text.count("(continued)")
+        assert text.count(r"\begin{") == text.count(r"\end{") == 2 * parts
         heads, *rows = re.findall(r"(.*) \\\\\n", text)
         ampersand = r"(?<!\\)&"
         assert {len(re.findall(ampersand, line)) for line in rows} <= {len(re.findall(ampersand, heads))}
@@ -201,10 +203,46 @@ def test_no_value_is_the_best_of_a_column_with_a_bound(report: Report) -> None:
     assert kimi.endswith(r"& \textasciitilde{}0.000 \\"), "the other may be as good"
 
 
+def pages(table: FiledTable) -> list[str]:
+    """Return the parts of a table in LaTeX, each from its beginning to its end."""
+    return re.findall(r"\\begin\{(?:sideways)?table\}.*?\\end\{(?:sideways)?table\}", latex(table), re.DOTALL)
+
+
+def test_a_long_table_continues_with_its_heads_and_without_its_caption() -> None:
+    rows = [[Value(f"row-{number}"), Value("1", 1.0, "0.5-0.9")] for number in range(200)]
+    parts = pages(filed(*rows))
+    assert [r"\caption" in part for part in parts] == [True, *[False] * (len(parts) - 1)]
+    assert len(parts) > 200 * 2 * 11 / 550
+    assert all("\\toprule\na & b \\\\" in part for part in parts)
+    assert re.findall(r"row-\d+", "".join(parts)) == [f"row-{number}" for number in range(200)]
+
+
+def test_a_table_too_wide_to_be_read_lies_on_its_side_and_names_the_package() -> None:
+    columns = [Column(f"column {at}") for at in range(12)]
+    narrow, wide = (filed([Value("x" * size)] * 12, columns=columns) for size in (2, 9))
+    assert r"\begin{table}" in latex(narrow)
+    assert "rotating" not in latex(narrow)
+    assert r"\begin{sidewaystable}" in latex(wide)
+    assert latex(wide).startswith(r"% Needs \usepackage{booktabs,graphicx,rotating}.")
+
+
+def test_heads_that_are_longer_than_their_columns_are_broken_between_words() -> None:
+    columns = (Column("model", text=True), Column("easy TierScore"), Column("no pass at all", text=True))
+    table = filed([Value("gpt"), Value("0.5"), Value("eight or nine")], columns=columns)
+    heads = latex(table).splitlines()[8]
+    assert heads == r"model & \shortstack[r]{easy\\TierScore} & \shortstack[l]{no pass at\\all} \\"
+
+
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="there is no TeX here")
 def test_pdflatex_sets_every_table_within_the_page_whatever_is_in_it(attacked: Path, tmp_path: Path) -> None:
-    inputs = "".join(f"\\input{{{path}}}\\clearpage\n" for path in sorted(attacked.glob("*.tex")))
-    start = r"\documentclass{article}\usepackage{booktabs,graphicx}\begin{document}\listoftables"
+    many = [[Value(HOSTILE[n % 6] * 2), Value("1", 1.0, "0.5-0.9"), *[Value("x")] * 9] for n in range(150)]
+    heads = [Column(f"a column {at}", "Its meaning. " * at, text=True) for at in range(11)]
+    for name, count in (("long", 2), ("long-and-wide", 11)):
+        own = filed(*(line[:count] for line in many), columns=heads[:count])
+        (tmp_path / f"{name}.tex").write_text(latex(own._replace(name=name)))
+    tables = (*sorted(attacked.glob("*.tex")), *sorted(tmp_path.glob("*.tex")))
+    inputs = "".join(f"\\input{{{path}}}\\clearpage\n" for path in tables)
+    start = r"\documentclass{article}\usepackage{booktabs,rotating}\begin{document}\listoftables"
     (tmp_path / "all.tex").write_text(f"{start}\n{inputs}\\end{{document}}")
     order = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "all.tex"]
     for _ in range(2):  # the second time with the list of tables
@@ -215,6 +253,7 @@ def test_pdflatex_sets_every_table_within_the_page_whatever_is_in_it(attacked: P
     _, *after_inputs = ended.stdout.split("(./all.lot)")
     wide = re.findall(r"Overfull \\hbox \(([\d.]+)pt too wide\) in paragraph", "".join(after_inputs))
     assert not [points for points in wide if float(points) > MARGIN], ended.stdout[-2000:]
+    assert "too large for page" not in ended.stdout
 
 
 MARGIN = 72

@@ -101,7 +101,7 @@ def test_the_matrix_tells_missing_from_failed_and_no_price_from_zero(four: Path)
     assert boxes["hard-3"]["mini_swe_agent"] == ["–"]
     assert boxes["hard-4"]["oracle"] == ["R"]
     assert boxes["easy-1"]["nop"] == ["✗", "0.00"]
-    assert boxes["easy-1"]["solved"] == ["3/4"]
+    assert boxes["easy-1"]["solved"] == ["2/2"]
     assert head[at["codex"]].split()[-2:] == ["0.72", "USD"]
 
 

@@ -238,6 +238,16 @@ def test_where_the_lines_do_not_fit_the_boxes_go_first() -> None:
     assert [line for line in short if line.startswith("and ")] == ["and 3 more cells", "and 7 more"]
 
 
+@pytest.mark.parametrize("at_work", [0, 1, 9])
+def test_more_cells_than_lines_and_nothing_at_work_ended_the_view(at_work: int) -> None:
+    rows = tuple(row(f"agent{at:02}", f"easy-{task}") for at in range(24) for task in range(5))
+    running = tuple(live_trial(each.key) for each in rows[:at_work])
+    kinds = {each.key: "running" if each in rows[:at_work] else "planned" for each in rows}
+    now = moment(rows=rows, by_key={each.key: each for each in rows}, kinds=kinds, ended={}, running=running)
+    for height in range(60):
+        assert len(view(now, 80, height)) <= height
+
+
 def test_boxes_of_attempts_stand_together() -> None:
     rows = tuple(row("codex", task, attempt=number) for number in (1, 2) for task in ("easy-1", "easy-2"))
     kinds = dict(zip((each.key for each in rows), ("passed", "failed", "planned", "invalid"), strict=True))

@@ -45,7 +45,11 @@ def planned(cells: list[Cell]) -> Plan:
 
 def many_kinds(root: Path) -> list[Cell]:
     """Return cells whose trials differ in everything that a row or a key says."""
-    make_task(root / "x", "a", toml='[agent]\ntimeout_sec = 3600\n[metadata]\ndifficulty = "hard"\n')
+    make_task(
+        root / "x",
+        "a",
+        toml='[agent]\ntimeout_sec = 3600\n[metadata]\ndifficulty = "hard"\nsource = "bench"\n',
+    )
     make_task(root / "x", "b", toml="[environment]\nmemory_mb = 1024\n")
     (make_task(root / "x", "c") / "instruction.md").unlink()  # refused
     make_task(root / "y", "b", solve="true")  # of the same name, in the same dataset, with other content
@@ -65,6 +69,7 @@ def test_every_trial_comes_back_in_its_order_with_its_key(tmp_path: Path) -> Non
     plan = planned(cells)
     grid = Grid.model_validate_json(grid_of(plan, cells).model_dump_json())
     assert list(grid.rows()) == [trial.row() for trial in plan.trials]
+    assert {row.source for row in grid.rows()} == {"bench", "unknown"}, "a sweep's tables said unknown of all"
     assert any(trial.memory_raised for trial in plan.trials)
     assert any(trial.keeps_its_limit for trial in plan.trials)
     assert {trial.attempt for trial in plan.trials if trial.task.refused} == {1, 2, 3}

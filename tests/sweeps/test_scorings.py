@@ -39,13 +39,13 @@ def test_the_reading_of_failed_trials_is_changed_and_changed_back(cli: Cli) -> N
     sweep = finished_sweep(cli.outputs)
     before = (sweep / "sweep.json").read_bytes()
     assert cli("job=report", "name=full", "scoring.cbq=passes").out.startswith(
-        "Scored anew: cbq - -> passes.\n"
+        "Scored anew: cbq quality -> passes.\n"
     )
     assert scoring_of(sweep)["cbq"] == "passes"
     assert cli("job=report", "name=full", "scoring.alpha=0.6").code == 0
     assert scoring_of(sweep)["cbq"] == "passes", "a typed key changes that key alone"
     assert cli("job=report", "name=full", "scoring.cbq=quality").out.startswith(
-        "Scored anew: cbq passes -> -.\n"
+        "Scored anew: cbq passes -> quality.\n"
     )
     assert json.loads((sweep / "sweep.json").read_bytes())["scoring"] == json.loads(before)["scoring"]
 

@@ -15,7 +15,7 @@ from runner.report.blocks import Block, Column, Picture, Section, Sections, Tabl
 from runner.report.figures import grouped_bars
 from runner.report.findings import Findings
 from runner.report.leaderboard import lines
-from runner.report.sections_pairs import Compared, pair_table
+from runner.report.sections_pairs import Compared, first_of, left_out, pair_table
 from runner.report.sections_scores import AGENT, MODEL, Measure, about, cell_table, figure
 from runner.report.verdict_conditions import has
 from runner.report.wording import span
@@ -169,12 +169,12 @@ def against_lines(found: Findings) -> Section | None:
 def pairs_of_tools(found: Findings) -> Section | None:
     """Compare each two cells by the score of figures, unless it is the reward, by which all cells are compared."""
     score = tool_bench.main_score(found.trials)
-    draws = found.of_contenders(tool_bench.draws(found.trials, found.scoring))
+    draws = first_of(found, tool_bench.draws(found.trials, found.scoring))
     rewards = found.contenders["mean_reward"].reindex(list(draws.cells)).to_numpy(float)
     if len(draws.cells) < 2 or np.allclose(draws.observed[score], rewards):  # noqa: PLR2004 - a pair
         return None
     table = pair_table(draws, Compared(score, title(score)), found)
-    return Section("tool-pairs", "Tools: pair by pair", [table])
+    return Section("tool-pairs", "Tools: pair by pair", [*left_out(found), table])
 
 
 SECTIONS = Sections(
