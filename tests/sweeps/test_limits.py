@@ -180,7 +180,7 @@ def test_a_wrong_key_spoiled_every_trial_of_a_sweep_three_times(
             "not run: 1 trial(s) before it were refused. The provider of fake"
         )
         page = " ".join((sweep / "report/index.html").read_text().split())
-        assert "1 trials not run, of 1 tasks: b. 1 trial(s) before it were refused." in page
+        assert "1 trial not run, of 1 task: b. 1 trial(s) before it were refused." in page
         with pytest.raises(ConfigError, match="No such key"):
             run(upstream.url, gateway=CallLimits())
         assert len(_records(tmp_path)) == 1, "nothing was started"
