@@ -98,8 +98,9 @@ def oracles(root: Path, names: tuple[str, ...]) -> None:
         passed = sum(record.get("reward") == 1.0 for record in records)
     load = os.getloadavg()[0]
     print(
-        f"{len(records)} oracles, two at a time: {seconds[0] / 60:.1f} min cold (bound 20 for fifty), "
-        f"{seconds[1] / 60:.1f} min warm (bound 5); {passed} score 1; load {load:.0f} on {os.cpu_count()} cores",
+        f"{len(records) // len(seconds)} oracles, two at a time: {seconds[0] / 60:.1f} min cold (bound 20 for fifty), "
+        f"{seconds[1] / 60:.1f} min warm (bound 5); {passed} of {len(records)} trials score 1; load {load:.0f} on "
+        f"{os.cpu_count()} cores",
         flush=True,
     )
 
