@@ -380,6 +380,12 @@ def test_a_library_without_the_modules_of_the_document_is_never_the_source(find:
     assert find.source("counter")["package"] == "counter", "the user says that it is the one"
 
 
+def test_an_archive_that_no_parser_can_take_is_another_library(find: Finder) -> None:
+    _described_as_tally(find)
+    publish_sdist(find.index, "tally", "1.0", UPSTREAM | {"tally/deep.py": f"x = {'-' * 200_000}1\n"})
+    assert "tally 1.0: it is another library." in find.finding(find("job.tasks=[counter]"))["tried"]
+
+
 def _described_as_tally(find: Finder) -> None:
     """Make the task `counter`, whose document describes the packages of tally."""
     folder = make_folder(find.tasks, "counter", **{"test_case_count.txt": "9"})

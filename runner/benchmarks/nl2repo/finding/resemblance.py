@@ -38,7 +38,7 @@ def resembles(root: Path, document: str) -> bool:
         return False
     try:
         entries = inventory(root)
-    except ConfigError:
+    except (ConfigError, RecursionError, MemoryError):  # a hostile file may be nested as deeply as it likes
         return False
     public = {entry.name.rpartition(".")[2] for entry in entries if entry.public and entry.kind != "module"}
     counted = {name for name in public if len(name) >= SHORTEST}
