@@ -103,7 +103,12 @@ def _description(head: str) -> str:
     """Return the description in the front matter of a `SKILL.md`, on one line; empty if there is none."""
     try:
         fields = yaml.safe_load(head.split("---")[1])
-    except (IndexError, yaml.YAMLError):
+    except (
+        IndexError,
+        ValueError,
+        RecursionError,
+        yaml.YAMLError,
+    ):  # a date that does not exist, deep nesting
         return ""
     description = fields.get("description") if isinstance(fields, dict) else None
     return " ".join(description.split()) if isinstance(description, str) else ""

@@ -77,6 +77,15 @@ def test_an_agent_that_reads_none_is_told_where_they_are(machine: Sandbox) -> No
     assert settled.listed(task("present")).instruction == settled.listing
 
 
+@pytest.mark.parametrize("head", ["x: 2001-99-99", "[" * 2000, "&a [*a, *a]", "? [a]: b"])
+def test_a_hostile_description_spoils_no_trial(machine: Sandbox, head: str) -> None:
+    """A date that does not exist and deep nesting end a YAML parser with errors that are not its own."""
+    sh(machine, f"printf -- '---\\n{head}\\n---\\n' > ~/.agents/skills/weigh/SKILL.md")
+    settled = settle_skills(task("present"), (), machine, uses_model=True)
+    assert settled is not None
+    assert "* weigh:  (" in settled.listing
+
+
 @pytest.mark.parametrize(("skills", "uses_model"), [(None, True), ("absent", False)])
 def test_nothing_is_touched_without_need(machine: Sandbox, skills: str | None, *, uses_model: bool) -> None:
     before = sh(machine, 'find "$ASSAY_ROOT" | sort')

@@ -99,7 +99,7 @@ OPTIONS = {
 
 
 WHEELLESS = re.compile(r"Wheels are required for `([\w.-]+)`")
-"""What uv says of a package whose releases have no wheel."""
+"""Pattern of uv's remark on a package whose releases have no wheel."""
 MOST_WHEELLESS = 8
 """Largest number of packages without a wheel that are taken from their sdists for one task."""
 
@@ -193,7 +193,7 @@ def pinned(
 
 @dataclass(frozen=True)
 class _Lock:
-    """Pins lists of requirements."""
+    """The settings with which a list of requirements is pinned."""
 
     python: str
     limits: tuple[str, ...]

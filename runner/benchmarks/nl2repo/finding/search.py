@@ -80,15 +80,15 @@ class Hints(Record):
 class _Seen:
     """Candidates with their counts, best first when sorted."""
 
-    def __init__(self, published: int, hints: Hints, document: str = "") -> None:
+    def __init__(self, published: int, hints: Hints, document: str, *, guessed: bool) -> None:
         self.published, self.without, self.moved = published, hints.without, hints.moved
         self.counted: list[tuple[Candidate, Path, Count]] = []
         self.tried: list[str] = []
         self.document = document
-        """Text that an archive has to be described by; empty if the user named the package."""
+        """Document of the task, which has to describe each archive; empty if the user named the package."""
         self.strangers = 0
         """Number of archives that hold another library than the one described."""
-        self.guessed = False
+        self.guessed = guessed
         """Whether the package's name is a guess, so that its archives have to resemble the document."""
 
     def best(self) -> tuple[Candidate, Path, Count] | None:
@@ -178,10 +178,10 @@ class Search:
         """
         document = (folder / DOCUMENT).read_text("utf-8", errors="replace")
         found: list[_Seen] = []
+        known = len(names) == 1  # from the user
+        hints = self.hints.get(folder.name, Hints())
         for number, name in enumerate(names):
-            known = len(names) == 1  # from the user
-            seen = _Seen(published.count, self.hints.get(folder.name, Hints()), "" if known else document)
-            seen.guessed = number > 0
+            seen = _Seen(published.count, hints, "" if known else document, guessed=number > 0)
             found.append(seen)
             self._try_all(folder, name, published, seen)
             best = seen.best()
