@@ -68,7 +68,7 @@ def is_silent(node: object) -> bool:
 
 def test_judge_of_hidden_suites() -> None:
     found = digest_of(SUITE_JUDGE)
-    assert found == "1e4ce56aa2cfb66bc6f13dc6ff231c9e417d78db4eac2f3b3bc20b24142c9b54", QUESTION.format(found)
+    assert found == "c05fd28984161ad1b2e8b50291b0ff9db4a91110102958841f1cd5dce29a30dc", QUESTION.format(found)
 
 
 def test_judge_of_projects_to_set_up() -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -39,22 +41,32 @@ def heard(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Heard:
     """Runs a script as a session, or under another command line, and returns what is passed on."""
 
     def run(script: str, *options: str) -> list[dict[str, Any]]:
-        session = tmp_path / "session.py"
-        session.write_text(PROGRAM)
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-        argv = [sys.executable, *(options or ("-I", "-S")), str(session), str(theirs.fileno()), script]
-        with ours, subprocess.Popen(argv, pass_fds=[theirs.fileno()]) as process:
-            theirs.close()
-            reports = launch._Reports(ours, 3, process.pid, str(session))
+        with session(tmp_path, script, *options) as (process, reports, ending):
             while process.poll() is None:
-                reports.wait(0.05)
-            while reports.wait(0.0):
+                reports.wait(ending, 60)
+            while reports.read():
                 pass
         assert process.returncode == 0
         return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
     return run
+
+
+@contextmanager
+def session(
+    folder: Path, script: str, *options: str
+) -> Iterator[tuple[subprocess.Popen[bytes], launch._Reports, int]]:
+    """Start a script as a session; yield its process, what it reports, and the descriptor that tells its end."""
+    program = folder / "session.py"
+    program.write_text(PROGRAM)
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+    argv = [sys.executable, *(options or ("-I", "-S")), str(program), str(theirs.fileno()), script]
+    with ours, subprocess.Popen(argv, pass_fds=[theirs.fileno()]) as process:
+        theirs.close()
+        ending = os.pidfd_open(process.pid)
+        yield process, launch._Reports(ours, 3, process.pid, str(program)), ending
+        os.close(ending)
 
 
 def event(name: str) -> dict[str, Any]:
@@ -81,6 +93,15 @@ def test_other_programs_are_not(heard: Heard) -> None:
 )
 def test_messages_without_the_word_neither_count_nor_cost(heard: Heard, forgery: str) -> None:
     assert heard(f"introduce(); test('a', 1); {forgery}; test('b', 2)") == [event("a"), event("b")]
+
+
+def test_a_flood_of_messages_holds_up_no_time_limit(tmp_path: Path) -> None:
+    """Waiting ends although another message is always there, here of eight processes."""
+    flood = "introduce()\nfor _ in range(3): os.fork()\nwhile True: send('flood')"
+    with session(tmp_path, flood) as (process, reports, ending):
+        for _ in range(5):
+            reports.wait(ending, 60)
+        process.kill()  # the others end as soon as nobody listens
 
 
 @pytest.mark.parametrize("end", ["os.wait()", "os.wait(); time.sleep(0.5)"], ids=["child", "orphan"])
