@@ -84,8 +84,12 @@ def other_tasks(trials: pd.DataFrame) -> frozenset[str]:
     `dataset`, `task`.
     """
     odd: set[str] = set()
-    for _, rows in trials.groupby("dataset"):
-        planned = {str(cell): tuple(sorted(set(tasks))) for cell, tasks in rows.groupby("cell")["task"]}
+    once = categorized(trials[["dataset", "cell", "task"]], GROUPED).drop_duplicates()
+    for _, rows in once.groupby("dataset"):
+        names = rows["task"].to_numpy(object)
+        planned = {
+            str(cell): tuple(sorted(names[at])) for cell, at in rows.groupby("cell").indices.items()
+        }
         usual = max((count, len(tasks), tasks) for tasks, count in Counter(planned.values()).items())[2]
         odd.update(cell for cell, tasks in planned.items() if tasks != usual)
     return frozenset(odd)
