@@ -154,8 +154,8 @@ def write_comparison(sweep: Path, found: Comparison, cells: pd.DataFrame) -> Pat
 def current_comparisons(sweep: Path, state: Callable[[], str]) -> dict[Path, Comparison]:
     """Return the comparisons of this sweep that still hold, by file.
 
-    A comparison holds while the trials and the scoring on the left have the digest that `state` returns, and the trials on the right
-    are unchanged or gone.
+    A comparison holds while the trials and the scoring on the left have the digest that `state` returns, and the trials
+    on the right are unchanged or gone.
     """
     files = sorted((sweep / COMPARISONS).glob("*.json"))
     if not files:

@@ -70,9 +70,7 @@ class _Columns:
     @cached_property
     def broken(self) -> frozenset[int]:
         """Columns whose texts LaTeX breaks into lines."""
-        return frozenset(
-            at for at in self.shown if any(len(row[at].text) > _LONG for row in self.table.rows)
-        )
+        return frozenset(at for at in self.shown if any(len(row[at].text) > _LONG for row in self.table.rows))
 
     def is_text(self, at: int) -> bool:
         """Return whether a column holds words."""
@@ -100,7 +98,9 @@ class _Columns:
 
     def _widest(self, at: int) -> int:
         entries = {(row[at].text, row[at].beneath) for row in self.table.rows}
-        return max((max(_signs(text), int(_signs(beneath) * _BENEATH)) for text, beneath in entries), default=0)
+        return max(
+            (max(_signs(text), int(_signs(beneath) * _BENEATH)) for text, beneath in entries), default=0
+        )
 
     def _width(self, at: int) -> float:
         if at in self.broken:
