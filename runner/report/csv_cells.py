@@ -103,6 +103,8 @@ def _texts(column: pd.Series) -> pa.Array | None:
     """Return what pandas writes for values that Arrow turns into the same text; None if pandas itself must do it."""
     if isinstance(column.dtype, pd.StringDtype):
         texts = pa.array(column.array, pa.large_string())
+        if isinstance(texts, pa.ChunkedArray):
+            texts = texts.combine_chunks()
         each = texts.dictionary_encode().dictionary  # many trials have the same
         plain = compute.match_substring_regex(each, rf"\A({_PLAIN})?\z")
         return texts if compute.all(plain).as_py() else None
@@ -110,10 +112,10 @@ def _texts(column: pd.Series) -> pa.Array | None:
         return pa.array(column.array).cast(pa.large_string())
     if isinstance(column.dtype, pd.DatetimeTZDtype) and str(column.dtype.tz) == "UTC":
         try:
-            seconds = pa.array(column.array).cast(pa.timestamp("s", "UTC"))
+            seconds = pa.array(column.dt.tz_convert(None).to_numpy()).cast(pa.timestamp("s"))
         except pa.ArrowInvalid:  # a part of a second
             return None
-        texts = seconds.cast(pa.timestamp("s")).cast(pa.large_string())
+        texts = seconds.cast(pa.large_string())
         return compute.binary_join_element_wise(
             texts, *(pa.scalar(part, pa.large_string()) for part in ("+00:00", ""))
         )

@@ -183,8 +183,9 @@ def _column(theirs: pd.Series, name: str, mapping: Mapping) -> pd.Series:
     meant = _meant(each, name, mapping)
     if name in NAMES:
         meant = meant.astype("str")
-    elif name in (*AMOUNTS, "reward") and not len(_no_number(meant)):
-        meant = pd.to_numeric(meant)
+    elif name in (*AMOUNTS, "reward"):
+        numbers = pd.to_numeric(meant, errors="coerce")
+        meant = meant if (numbers.isna() & meant.notna()).any() else numbers
     return meant.iloc[codes].set_axis(theirs.index)  # the code of a missing one is -1
 
 
