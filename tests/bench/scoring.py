@@ -102,7 +102,7 @@ def _read(shape: tuple[int, int, int]) -> pd.DataFrame:
         with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
             pool.submit(_write, shape, path).result()
         table = parquet.read_table(path, read_dictionary=list(_TEXTS))
-        trials = table.to_pandas(split_blocks=True, self_destruct=True)
+        trials: pd.DataFrame = table.to_pandas(split_blocks=True, self_destruct=True)
     del table
     pa.default_memory_pool().release_unused()
     return trials

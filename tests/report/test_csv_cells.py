@@ -29,7 +29,7 @@ def table() -> pd.DataFrame:
             "moment": pd.to_datetime(rng.integers(0, 10**18, rows), utc=True),
             "midnight": pd.Timestamp("2026-01-01", tz="UTC"),
             "second": pd.to_datetime(rng.integers(-(10**9), 10**9, rows), unit="s", utc=True),
-            "no_moment": pd.Series(pd.to_datetime(["1969-12-31T23:59:59Z", None] * (rows // 2), utc=True)),
+            "no_moment": pd.to_datetime(pd.Series(["1969-12-31T23:59:59Z", None] * (rows // 2)), utc=True),
             "elsewhere": pd.Timestamp("2026-01-01", tz="Europe/Paris"),
             "int": rng.integers(-9, 9, rows),
             "plain": pd.Series(["a-1", "", None, "b c/d:e"] * (rows // 4), dtype="str"),
