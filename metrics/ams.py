@@ -103,14 +103,16 @@ def mean_over_tiers(scores: Mapping[str, np.ndarray], tiers: Mapping[str, Tier])
     return np.asarray(mean).round(12)  # the same terms summed in another order must tie
 
 
-def tier_scores(trials: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:
+def tier_scores(trials: pd.DataFrame, scoring: Scoring, parts: pd.DataFrame | None = None) -> pd.DataFrame:
     """Return SR (eq. 6), CostAUBQC (eqs. 3, 4), EFR (eq. 5) and TierScore (eq. 7) of each cell and tier.
 
     The index is (cell, tier), for all tiers of `scoring`. The scores are shares of the planned `tasks`; without any
     they are NaN. `valid` counts the tasks with a valid trial, `unpriced` those among them whose cost is unknown, and
     `passes` those that passed. CostAUBQC_most, EFR_least and TierScore_most are the values with unknown costs as 0.
+    `parts` are the `task_parts` of the same trials; without them, they are computed here.
     """
-    grouped = task_parts(trials, scoring).groupby(["cell", "tier"])
+    tasks_of = task_parts(trials, scoring) if parts is None else parts
+    grouped = tasks_of.groupby(["cell", "tier"])
     index = pd.MultiIndex.from_product(
         [sorted(trials["cell"].unique()), scoring.tiers], names=["cell", "tier"]
     )
@@ -130,8 +132,8 @@ def tier_scores(trials: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:
         }
     )
     ends = {"TierScore": ("CostAUBQC", "EFR"), "TierScore_most": ("CostAUBQC_most", "EFR_least")}
-    for name, parts in ends.items():
-        budgeted, expensive = (scores[part].to_numpy() for part in parts)
+    for name, of in ends.items():
+        budgeted, expensive = (scores[part].to_numpy() for part in of)
         scores[name] = tier_score(scores["SR"].to_numpy(), budgeted, expensive, scoring.alpha)
     return scores
 
@@ -161,7 +163,8 @@ def ams(scores: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:
     counted = [name for name, tier in scoring.tiers.items() if tier.weight]
     of = scores.loc[scores.index.get_level_values("tier").isin(counted)].groupby("cell")
     sums = of[["valid", "unpriced"]].sum().reindex(cells)
-    empty = [[name for name in counted if not scores.loc[(cell, name), "tasks"]] for cell in cells]
+    planned = scores["tasks"].to_dict()
+    empty = [[name for name in counted if not planned[cell, name]] for cell in cells]
     none = np.where(sums["valid"] > 0, "no trial has a known cost", "no valid trial")
     silent = unscored(sums["valid"], sums["unpriced"])
     why = [

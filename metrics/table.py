@@ -84,8 +84,10 @@ def other_tasks(trials: pd.DataFrame) -> frozenset[str]:
     `dataset`, `task`.
     """
     odd: set[str] = set()
-    for _, rows in trials.groupby("dataset"):
-        planned = {str(cell): tuple(sorted(set(tasks))) for cell, tasks in rows.groupby("cell")["task"]}
+    once = categorized(trials[["dataset", "cell", "task"]], GROUPED).drop_duplicates()
+    for _, rows in once.groupby("dataset"):
+        names = rows["task"].to_numpy(object)
+        planned = {str(cell): tuple(sorted(names[at])) for cell, at in rows.groupby("cell").indices.items()}
         usual = max((count, len(tasks), tasks) for tasks, count in Counter(planned.values()).items())[2]
         odd.update(cell for cell, tasks in planned.items() if tasks != usual)
     return frozenset(odd)
@@ -127,7 +129,7 @@ def per_pass(total: pd.Series[float], passes: pd.Series[float]) -> pd.Series[flo
     return (total / passes.replace(0, np.nan)).where(passes > 0, np.inf)
 
 
-def summary(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
+def summary(trials: pd.DataFrame, attempts: str, parts: pd.DataFrame | None = None) -> pd.DataFrame:
     """Return the figures of each cell beside AMS; index `cell`.
 
     * planned, valid: number of tasks, and of those with a valid trial; coverage = valid / planned.
@@ -140,8 +142,12 @@ def summary(trials: pd.DataFrame, attempts: str) -> pd.DataFrame:
     * tokens_per_pass_least, usd_per_pass_least: the same from the known values alone, which is a lower bound; NaN if
       none is known.
     * turns: mean over valid trials; NaN if there is none.
+
+    `parts` has `reward` and `passed` of the same trials by `per_task`; without it, they are computed here.
     """
-    tasks = per_task(trials, select(trials, attempts), ["reward", "passed"]).groupby("cell")
+    if parts is None:
+        parts = per_task(trials, select(trials, attempts), ["reward", "passed"])
+    tasks = parts.groupby("cell")
     cells = pd.DataFrame({"planned": tasks.size(), "valid": tasks["valid"].sum()})
     cells["coverage"] = cells["valid"] / cells["planned"]
     sums = tasks[["passed", "reward"]].sum().round(12)  # the same terms summed in another order must tie

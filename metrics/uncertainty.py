@@ -86,16 +86,17 @@ def interval_1645_sd(values: ArrayLike) -> tuple[float, float]:
     return float(scores.mean() - half), float(scores.mean() + half)
 
 
-def bootstrap(trials: pd.DataFrame, scoring: Resampling) -> Draws:
+def bootstrap(trials: pd.DataFrame, scoring: Resampling, parts: pd.DataFrame | None = None) -> Draws:
     """Draw every statistic of every cell on `scoring.resamples` resamples of its tasks, inside each (dataset, tier).
 
     The statistics are AMS (`metrics.ams`) and passes, pass_rate, mean_reward, usd_per_pass and tokens_per_pass as
     `metrics.table.summary` defines them. The resamples of a (dataset, tier) depend only on the seed, its name and its
     number of tasks; other cells or datasets in the table change nothing. One unknown cost makes a cell's USD per pass
     NaN throughout, and one unknown count makes its tokens per pass NaN. Without a valid trial both prices per pass are
-    NaN; without any known cost AMS is NaN.
+    NaN; without any known cost AMS is NaN. `parts` are the `metrics.ams.task_parts` of the same trials; without them,
+    they are computed here.
     """
-    tasks = _tasks(trials, scoring)
+    tasks = _tasks(trials, task_parts(trials, scoring) if parts is None else parts)
     datasets = tasks.groupby("cell")["dataset"].first()
     statistics = _statistics(resampled_sums(tasks, COLUMNS, scoring), scoring)
     for name, silent in _unknown(tasks, scoring).items():
@@ -310,7 +311,7 @@ def holm(p: pd.Series[float]) -> pd.Series[float]:
     return steps.cummax().clip(upper=1.0).reindex(p.index)
 
 
-def _tasks(trials: pd.DataFrame, scoring: Resampling) -> pd.DataFrame:
+def _tasks(trials: pd.DataFrame, parts: pd.DataFrame) -> pd.DataFrame:
     """Return `COLUMNS` of each planned (cell, task), and its number of trials with known USD and known tokens."""
     tries = trials.loc[valid(trials), ["cell", "task", "passed", "cost_usd", "tokens"]]
     tries = tries.rename(columns={"passed": "tries_passed"}).assign(weight=1.0)
@@ -318,5 +319,5 @@ def _tasks(trials: pd.DataFrame, scoring: Resampling) -> pd.DataFrame:
         amount = tries[name].astype(float)
         tries[f"known_{kind}"], tries[f"{kind}_known"] = amount.fillna(0.0), amount.notna()
     spent = [*SPEND, "usd_known", "tokens_known"]
-    tasks = task_parts(trials, scoring).assign(planned=1.0)
-    return tasks.merge(per_task(trials, tries, spent)[["cell", "task", *spent]], on=["cell", "task"])
+    sums = per_task(trials, tries, spent)  # the rows of both are the planned (cell, task), in the same order
+    return parts.assign(planned=1.0, **{name: sums[name] for name in spent})

@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -150,18 +151,19 @@ def write_comparison(sweep: Path, found: Comparison, cells: pd.DataFrame) -> Pat
     return path
 
 
-def current_comparisons(sweep: Path, state: str) -> dict[Path, Comparison]:
+def current_comparisons(sweep: Path, state: Callable[[], str]) -> dict[Path, Comparison]:
     """Return the comparisons of this sweep that still hold, by file.
 
-    A comparison holds while the trials and the scoring on the left have the digest `state`, and the trials on the right
-    are unchanged or gone.
+    A comparison holds while the trials and the scoring on the left have the digest that `state` returns, and the trials
+    on the right are unchanged or gone.
     """
     files = sorted((sweep / COMPARISONS).glob("*.json"))
+    if not files:
+        return {}
     found = {file: Comparison.model_validate_json(file.read_bytes()) for file in files}
+    now = state()
     return {
-        file: each
-        for file, each in found.items()
-        if each.left["digest"] == state and _is_current(each, sweep)
+        file: each for file, each in found.items() if each.left["digest"] == now and _is_current(each, sweep)
     }
 
 

@@ -85,6 +85,8 @@ def _fields(column: pd.Series) -> pa.Array:
     """Return the values of a column as they stand in a row of a CSV file; each different value is written once."""
     if column.isna().all():
         return pa.repeat(pa.scalar("", pa.large_string()), len(column))
+    if (texts := _texts(column)) is not None:
+        return compute.fill_null(texts, "")
     if column.dtype == "float64":  # by their bits, since two zeros are equal and are written differently
         codes, bits = pd.factorize(column.to_numpy().view("int64"))
         values = pd.Series(bits.view("float64"))
@@ -95,6 +97,29 @@ def _fields(column: pd.Series) -> pa.Array:
         values = pd.Series(words)
     written = [*_written(values), ""]  # the last is for missing values, whose code is -1
     return pa.array(written, pa.large_string()).take(pa.array(np.where(codes < 0, len(written) - 1, codes)))
+
+
+def _texts(column: pd.Series) -> pa.Array | None:
+    """Return what pandas writes for values that Arrow turns into the same text; None if pandas itself must do it."""
+    if isinstance(column.dtype, pd.StringDtype):
+        texts = pa.array(column.array, pa.large_string())
+        if isinstance(texts, pa.ChunkedArray):
+            texts = texts.combine_chunks()
+        each = texts.dictionary_encode().dictionary  # many trials have the same
+        plain = compute.match_substring_regex(each, rf"\A({_PLAIN})?\z")
+        return texts if compute.all(plain).as_py() else None
+    if pd.api.types.is_integer_dtype(column.dtype):
+        return pa.array(column.array).cast(pa.large_string())
+    if isinstance(column.dtype, pd.DatetimeTZDtype) and str(column.dtype.tz) == "UTC":
+        try:
+            seconds = pa.array(column.dt.tz_convert(None).to_numpy()).cast(pa.timestamp("s"))
+        except pa.ArrowInvalid:  # a part of a second
+            return None
+        texts = seconds.cast(pa.large_string())
+        return compute.binary_join_element_wise(
+            texts, *(pa.scalar(part, pa.large_string()) for part in ("+00:00", ""))
+        )
+    return None
 
 
 def _written(values: pd.Series) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from metrics.ams import tier_scores
+from metrics.ams import task_parts, tier_scores
 from metrics.table import GROUPED, categorized
 from metrics.uncertainty import Draws, bootstrap
 from runner.records import Scoring
@@ -71,7 +71,7 @@ class Findings(NamedTuple):
     @property
     def several_budgets(self) -> bool:
         """Whether a cell must be named with its budget."""
-        return len(set(self.cells["budget"])) > 1
+        return len(self.cells["budget"].unique()) > 1
 
     @property
     def names(self) -> dict[str, str]:
@@ -107,13 +107,14 @@ def part_of(draws: Draws, cells: Iterable[str]) -> Draws:
 def find(plan: SweepFile, folder: Path, trials: pd.DataFrame, ran: Mapping[str, Any]) -> Findings:
     """Compute the findings of a sweep; `trials` is the result of `trials_table`."""
     grouped = categorized(trials, GROUPED)
-    draws = bootstrap(grouped, plan.scoring)
+    parts = task_parts(grouped, plan.scoring)
+    draws = bootstrap(grouped, plan.scoring, parts)
     return Findings(
         plan,
         folder,
         trials,
-        cell_scores(grouped, plan.scoring, draws),
-        tier_scores(grouped, plan.scoring),
+        cell_scores(grouped, plan.scoring, draws, parts),
+        tier_scores(grouped, plan.scoring, parts),
         draws,
         ran,
     )

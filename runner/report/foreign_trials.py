@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping as Named
 from datetime import UTC, datetime
-from functools import reduce
 from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
+import pyarrow as pa
+from pyarrow import compute
 from pydantic import Field, PositiveFloat
 
 from metrics.checks import AMOUNTS, MOST_ATTEMPTS, check, flags
@@ -40,6 +41,8 @@ DEFAULTS = {
 NEEDED = ("agent", "model", "dataset", "task", "status")
 ANY = "*"
 """Key in `words` that stands for every word that is not listed."""
+_ROWS_AT_ONCE = 100_000
+"""Rows whose identities are in memory at a time."""
 
 
 class Mapping(Record):
@@ -180,8 +183,9 @@ def _column(theirs: pd.Series, name: str, mapping: Mapping) -> pd.Series:
     meant = _meant(each, name, mapping)
     if name in NAMES:
         meant = meant.astype("str")
-    elif name in (*AMOUNTS, "reward") and not len(_no_number(meant)):
-        meant = pd.to_numeric(meant)
+    elif name in (*AMOUNTS, "reward"):
+        numbers = pd.to_numeric(meant, errors="coerce")
+        meant = meant if (numbers.isna() & meant.notna()).any() else numbers
     return meant.iloc[codes].set_axis(theirs.index)  # the code of a missing one is -1
 
 
@@ -243,14 +247,16 @@ def _identity(ours: pd.DataFrame, content: str) -> pd.DataFrame:
     ]
     rows = ours[names].reset_index(drop=True).assign(attempt=ours["attempt"].to_numpy(int))
     order = [*(name for name in NAMES if name not in ("source", "status")), "attempt"]
-    parts = [rows[name].astype("str") for name in order]
-    identities = reduce(lambda before, part: before + "\n" + part, parts)
+    parts = [pa.array(rows[name].astype("str").array, pa.large_string()) for name in order]
+    identities = compute.binary_join_element_wise(*parts, pa.scalar("\n", pa.large_string()))
+    before, each = f"imported\n{content}\n".encode(), identities.cast(pa.large_binary())
     keys = [
-        hashlib.sha256(f"imported\n{content}\n{identity}".encode()).hexdigest()[:32]
-        for identity in identities
+        hashlib.sha256(before + identity).hexdigest()[:32]
+        for start in range(0, len(each), _ROWS_AT_ONCE)
+        for identity in each.slice(start, _ROWS_AT_ONCE).to_pylist()
     ]
     rows.insert(0, "key", keys)
-    return rows.assign(cell=ours["cell"].to_numpy())
+    return rows.assign(cell=ours["cell"].array)
 
 
 def _absent(ours: pd.DataFrame) -> pd.DataFrame:

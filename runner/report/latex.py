@@ -7,6 +7,7 @@ ligature, and no sign is one that its fonts lack.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from runner.terminal.escaping import one_line
 
@@ -58,6 +59,7 @@ _ACCENTED = frozenset("ÀÁÂÃÄÅÇÈÉÊËÌÍÎÏÑÒÓÔÕÖÙÚÛÜÝàá�
 _NUMBER = re.compile(r"-(?=\.?\d)")
 
 
+@lru_cache(4096)
 def escaped(text: str) -> str:
     """Return a text as LaTeX; a sign that pdfLaTeX's fonts may lack becomes its code point, such as (U+4EFB)."""
     signs = (_SIGNS.get(sign) or _plain(sign) for sign in one_line(text))

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from runner.report.blocks import Column, Table, Value
@@ -54,22 +55,22 @@ class FiledTable(NamedTuple):
     template: str = "table.html"
 
 
-class _Columns(NamedTuple):
+@dataclass(frozen=True)
+class _Columns:
     """The columns of a table that can be set, each with its place in the table."""
 
     table: Table
     shown: Sequence[int]
 
-    def widest(self, at: int) -> int:
-        """Return the length of the longest entry of a column, in characters."""
-        entries = (row[at] for row in self.table.rows)
-        return max(
-            (max(_signs(each.text), int(_signs(each.beneath) * _BENEATH)) for each in entries), default=0
-        )
+    @cached_property
+    def widest(self) -> Mapping[int, int]:
+        """Length of the longest entry of each column that is shown, in characters."""
+        return {at: self._widest(at) for at in self.shown}
 
-    def is_broken(self, at: int) -> bool:
-        """Return whether LaTeX breaks the texts of a column into lines."""
-        return any(len(row[at].text) > _LONG for row in self.table.rows)
+    @cached_property
+    def broken(self) -> frozenset[int]:
+        """Columns whose texts LaTeX breaks into lines."""
+        return frozenset(at for at in self.shown if any(len(row[at].text) > _LONG for row in self.table.rows))
 
     def is_text(self, at: int) -> bool:
         """Return whether a column holds words."""
@@ -79,7 +80,7 @@ class _Columns(NamedTuple):
         """Return the lines of a column's head, broken between words where it is longer than the entries."""
         lines: list[str] = []
         for word in self.table.columns[at].title.split(" "):
-            if lines and len(lines[-1]) + 1 + len(word) <= self.widest(at):
+            if lines and len(lines[-1]) + 1 + len(word) <= self.widest[at]:
                 lines[-1] += f" {word}"
             else:
                 lines.append(word)
@@ -92,13 +93,19 @@ class _Columns(NamedTuple):
     def lines(self, row: Sequence[Value]) -> int:
         """Return the number of lines that a row takes."""
         line = _PARAGRAPH * _FILLED / _SIGN
-        broken = (_signs(row[at].text) / line for at in self.shown if self.is_broken(at))
+        broken = (_signs(row[at].text) / line for at in self.broken)
         return math.ceil(max(broken, default=1.0)) + any(row[at].beneath for at in self.shown)
 
+    def _widest(self, at: int) -> int:
+        entries = {(row[at].text, row[at].beneath) for row in self.table.rows}
+        return max(
+            (max(_signs(text), int(_signs(beneath) * _BENEATH)) for text, beneath in entries), default=0
+        )
+
     def _width(self, at: int) -> float:
-        if self.is_broken(at):
+        if at in self.broken:
             return _PARAGRAPH
-        return max(self.widest(at), *map(len, self.head(at))) * _SIGN
+        return max(self.widest[at], *map(len, self.head(at))) * _SIGN
 
 
 @lru_cache(4096)
@@ -166,7 +173,7 @@ def _has_text(table: Table, at: int) -> bool:
 
 
 def _alignment(columns: _Columns, at: int) -> str:
-    if columns.is_broken(at):
+    if at in columns.broken:
         return "p{16em}"
     return "l" if columns.is_text(at) else "r"
 
@@ -216,7 +223,7 @@ def _word(columns: _Columns, row: Sequence[Value], at: int) -> str:
     value = row[at]
     if value.text == "-":
         return r"\textendash{}"
-    if columns.is_broken(at):
+    if at in columns.broken:
         word = _RAGGED + r"\allowbreak{}".join(map(escaped, _PIECE.findall(value.text)))
     else:
         word = escaped(value.text) if columns.is_text(at) else figure(value.text)

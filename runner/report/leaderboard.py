@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from metrics.ams import ams, tier_scores
+from metrics.ams import ams, task_parts, tier_scores
 from metrics.table import GROUPED, categorized, other_tasks, summary, valid
 from metrics.uncertainty import FEWEST_TASKS, Draws, bootstrap, intervals, wilson
 from runner.records import Scoring
@@ -37,7 +37,9 @@ _LONG = 3 * WIDTH
 _CELL = ["agent", "model", "dataset", "budget", *MARKS]
 
 
-def cell_scores(trials: pd.DataFrame, scoring: Scoring, draws: Draws | None = None) -> pd.DataFrame:
+def cell_scores(
+    trials: pd.DataFrame, scoring: Scoring, draws: Draws | None = None, parts: pd.DataFrame | None = None
+) -> pd.DataFrame:
     """Return the figures of each cell, best first within its dataset; index `cell`.
 
     Columns: agent, model, dataset, budget and marks; `bound`; `other_tasks`, whether it planned other tasks; `rank` (1
@@ -47,12 +49,13 @@ def cell_scores(trials: pd.DataFrame, scoring: Scoring, draws: Draws | None = No
     pass@k; `trials` planned, and `invalid` among them (never run or refused included); `spend_usd` of all trials,
     invalid ones and retries included, and `unpriced`, the trials of unknown spend, which it leaves out (NaN where all
     that ran are unpriced); `judge_usd`, what judge models charged for verdicts, which `spend_usd` leaves out, and
-    `judge_unpriced`, the trials of ours where that is unknown. `draws` are those of the same trials; without them,
-    they are drawn here.
+    `judge_unpriced`, the trials of ours where that is unknown. `draws` and `parts` (`metrics.ams.task_parts`) are those
+    of the same trials; without them, they are computed here.
     """
     trials = categorized(trials, GROUPED)
-    cells = _figures(trials, scoring)
-    cells = cells.join(intervals(draws or bootstrap(trials, scoring), scoring.confidence))
+    parts = task_parts(trials, scoring) if parts is None else parts
+    cells = _figures(trials, scoring, parts)
+    cells = cells.join(intervals(draws or bootstrap(trials, scoring, parts), scoring.confidence))
     sizes = trials.groupby(["cell", "task"]).size().groupby("cell").max()
     whole = (sizes == 1) | (scoring.attempts == "latest_completed")  # Wilson's interval needs counts
     counts = zip(cells["passes"], cells["planned"].where(whole, 0), strict=True)
@@ -76,12 +79,13 @@ def cell_scores(trials: pd.DataFrame, scoring: Scoring, draws: Draws | None = No
 
 def standings(trials: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:
     """Return the cells as `cell_scores` ranks them, without intervals and spend, which no rank needs."""
-    return _ranked(_marked(_figures(trials, scoring), trials, scoring))
+    return _ranked(_marked(_figures(trials, scoring, task_parts(trials, scoring)), trials, scoring))
 
 
-def _figures(trials: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:
-    cells = trials.groupby("cell")[_CELL].first()
-    return cells.join(summary(trials, scoring.attempts)).join(ams(tier_scores(trials, scoring), scoring))
+def _figures(trials: pd.DataFrame, scoring: Scoring, parts: pd.DataFrame) -> pd.DataFrame:
+    cells = trials.drop_duplicates("cell").set_index("cell")[_CELL].sort_index()
+    scores = ams(tier_scores(trials, scoring, parts), scoring)
+    return cells.join(summary(trials, scoring.attempts, parts)).join(scores)
 
 
 def _marked(cells: pd.DataFrame, trials: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:

@@ -117,10 +117,12 @@ def compare_scorings(sweep: Path, scorings: Sequence[Scoring]) -> str:
     return f"{text(width())}\nWritten to {sweep / SENSITIVITY[0]} and beside it."
 
 
-def current_ranking(sweep: Path, state: str) -> list[Path]:
-    """Return the files `SENSITIVITY` of this sweep; none if its trials and scoring do not have the digest `state`."""
+def current_ranking(sweep: Path, state: Callable[[], str]) -> list[Path]:
+    """Return the files `SENSITIVITY` of this sweep; none unless its trials and scoring have the digest that `state`
+    returns.
+    """
     files = [sweep / name for name in SENSITIVITY]
-    fresh = files[1].exists() and json.loads(files[1].read_bytes())["digest"] == state
+    fresh = files[1].exists() and json.loads(files[1].read_bytes())["digest"] == state()
     return files if fresh else []
 
 

@@ -24,7 +24,7 @@ _TOP = {True: "same", False: "differs", None: "-"}
 
 def agreement(found: Findings) -> Section | None:
     """Show the results of `job=compare` with this sweep on the left."""
-    compared = list(current_comparisons(found.folder, digest(found.trials, found.scoring)).values())
+    compared = list(current_comparisons(found.folder, lambda: digest(found.trials, found.scoring)).values())
     if not compared:
         return None
     columns = (
@@ -57,7 +57,7 @@ def _side(side: Mapping[str, Any]) -> Value:
 
 def sensitivity(found: Findings) -> Section | None:
     """Show the result of `job=sensitivity`: ranks of the cells under other scorings."""
-    files = current_ranking(found.folder, digest(found.trials, found.scoring))
+    files = current_ranking(found.folder, lambda: digest(found.trials, found.scoring))
     if not files:
         return None
     table = pd.read_csv(files[0], dtype={"cell": str, "scoring": str})

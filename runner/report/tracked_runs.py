@@ -7,6 +7,7 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -185,7 +186,7 @@ def _kind(cell: Mapping[str, Any]) -> str:
 def _sweep(found: Findings) -> TrackedRun:
     """Return the run of the sweep itself: plan, configuration, leaderboard, report and all trials."""
     plan, trials, sweep = found.plan, found.trials, found.folder
-    state = digest(trials, plan.scoring)
+    state = cache(lambda: digest(trials, plan.scoring))  # of a million trials it takes a second
     compared, ranking = current_comparisons(sweep, state), current_ranking(sweep, state)
     metrics, missing = _finite(
         {

@@ -8,7 +8,7 @@ import math
 import pandas as pd
 import pytest
 
-from metrics.table import other_tasks, select, summary, valid
+from metrics.table import other_tasks, per_task, select, summary, valid
 from tests.metrics.tables import line, table, trial
 
 
@@ -112,3 +112,11 @@ def test_of_tasks_that_equally_many_cells_planned_the_larger_set_is_the_others()
     assert other_tasks(table(*rows, trial("x", cell="d"))) == {"a"}
     assert other_tasks(table(*rows, trial("y", cell="b"), trial("x", cell="b", attempt=2))) == frozenset()
     assert other_tasks(table(*rows, trial("x", cell="d"))[:0]) == frozenset()
+
+
+def test_summary_of_parts_that_are_known_is_the_same() -> None:
+    trials = table(trial("easy-1"), trial("easy-2", 0.0, None), trial("easy-1", 0.0, 0.2, cell="b"))
+    parts = per_task(trials, select(trials, "mean"), ["reward", "passed"])
+    pd.testing.assert_frame_equal(summary(trials, "mean", parts), summary(trials, "mean"))
+    none = parts.assign(reward=0.0, passed=0.0)
+    assert summary(trials, "mean", none)["passes"].sum() == 0  # they are read, and not computed again

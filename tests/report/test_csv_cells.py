@@ -28,6 +28,11 @@ def table() -> pd.DataFrame:
             "boolean": pd.array([True, False, None, True] * (rows // 4), dtype="boolean"),
             "moment": pd.to_datetime(rng.integers(0, 10**18, rows), utc=True),
             "midnight": pd.Timestamp("2026-01-01", tz="UTC"),
+            "second": pd.to_datetime(rng.integers(-(10**9), 10**9, rows), unit="s", utc=True),
+            "no_moment": pd.to_datetime(pd.Series(["1969-12-31T23:59:59Z", None] * (rows // 2)), utc=True),
+            "elsewhere": pd.Timestamp("2026-01-01", tz="Europe/Paris"),
+            "int": rng.integers(-9, 9, rows),
+            "plain": pd.Series(["a-1", "", None, "b c/d:e"] * (rows // 4), dtype="str"),
             "text": pd.Series(
                 ["a,b", 'q"x', "", None, "x", "plain", " lead", "né"] * (rows // 8), dtype="str"
             ),
@@ -49,9 +54,9 @@ def test_a_table_without_formulas_is_written_as_pandas_writes_it(table: pd.DataF
 
 def test_pieces_are_the_whole(table: pd.DataFrame) -> None:
     twice = pd.concat([table] * (csv_cells._ROWS_AT_ONCE // len(table) + 1), ignore_index=True)
-    pieces = list(csv_pieces(twice[["text", "Int64"]]))
+    pieces = list(csv_pieces(twice[["text", "plain", "Int64"]]))
     assert len(pieces) == 3  # the head, and more rows than one piece has
-    assert "".join(pieces) == twice[["text", "Int64"]].to_csv(index=False)
+    assert "".join(pieces) == twice[["text", "plain", "Int64"]].to_csv(index=False)
 
 
 def test_what_was_written_is_read_again(table: pd.DataFrame, tmp_path: Path) -> None:
