@@ -58,15 +58,15 @@ class Behaviour(Record):
     retry_after: float | str | None = None
     """Retry-After header, in seconds or as any text."""
     cut: bool = False
-    """Whether the connection is closed in the middle of the body."""
+    """True if the connection is closed in the middle of the body."""
     cut_after: int | None = None
     """Number of events in a streamed answer after which the connection is closed."""
     error_after: int | None = None
     """Number of events in a streamed answer after which an error ends it."""
     failed: bool = False
-    """Whether that error is sent as a `response.failed` of the responses API."""
+    """True if that error is sent as a `response.failed` of the responses API."""
     streams: bool = True
-    """Whether a request for a stream is answered with one."""
+    """True if a request for a stream is answered with one."""
     seconds: float = 0.0
     """Delay of the answer."""
     held: Literal["answer", "end"] | None = None

@@ -18,7 +18,7 @@ POLL_SECONDS = 0.1
 
 
 class Output:
-    """Both streams of a command, each stored up to `cap` bytes. The rest is counted and dropped."""
+    """The two output streams of a command, each stored up to `cap` bytes. The rest is counted and dropped."""
 
     def __init__(self, cap: int) -> None:
         self._cap = cap
@@ -34,7 +34,7 @@ class Output:
 
     @property
     def cut(self) -> bool:
-        """Whether some output was dropped."""
+        """Return whether some output was dropped."""
         return self.total > sum(map(len, self._stored))
 
     @property

@@ -66,7 +66,7 @@ class LocalSandboxes(Caps):
 
     @property
     def allowed_hosts(self) -> tuple[str, ...]:
-        """Empty: nothing restricts the network."""
+        """Return no hosts, because nothing restricts the network."""
         return ()
 
     def image(
@@ -264,12 +264,12 @@ class LocalSandbox:
 
     @property
     def entrypoint_ended(self) -> bool:
-        """False: without images there is no ENTRYPOINT."""
+        """Return False, because without images there is no ENTRYPOINT."""
         return False
 
     @property
     def excess(self) -> None:
-        """None: nothing is measured here."""
+        """Return None, because nothing is measured here."""
 
     def snapshot(self, *, alive: bool = False) -> Image:
         """Return a copy of the folder as an image."""

@@ -92,7 +92,7 @@ class HarborVerifier(Record):
 
     @property
     def judge(self) -> None:
-        """None: tests decide, not a model."""
+        """Return None, because tests decide and not a model."""
 
     def collect(self, submission: Submission) -> tuple[str, ...]:
         """Save what the agent published in `/logs/artifacts`. See `protocols.CollectingVerifier`."""

@@ -59,8 +59,8 @@ PAPER_INSTRUCTION = """\
 that it runs directly in this directory and can be used as the document's API Usage Guide says.{tests} Do this step by \
 step.
 """
-"""What the authors' runner tells OpenHands, in our words: the document is the only requirement, hidden tests are not
-mentioned, and nothing says whether anybody answers questions."""
+"""Instruction of the authors' runner to OpenHands, in our words: the document is the only requirement, hidden tests are
+not mentioned, and nothing says whether anybody answers questions."""
 PAPER_REVEALED = " The tests that judge it are in the directory already; they must pass as they are."
 REVEALED = (
     " Those tests are in the directory already; they must pass as they are, and are put back before judging."
@@ -97,7 +97,7 @@ class Nl2RepoBench(Record):
     pass_threshold: float = Field(default=1.0, ge=0, le=1)
     """Lowest reward with which a trial passes."""
     reveal_tests: bool = False
-    """Whether the agent gets the tests too (section 4.4.2)."""
+    """True if the agent gets the tests too (section 4.4.2)."""
     include: tuple[str, ...] = ()
     """Names of the tasks to use; if empty, all."""
     instruction: Literal["ours", "paper"] = "ours"

@@ -72,9 +72,9 @@ class DockerSandbox:
         self._pid = 0
         self._files = Files(api, "")
         self._was_used = spec.image.reference.startswith(UNTRUSTED)
-        """Whether something that may be hostile has run in the container."""
+        """True if something that may be hostile has run in the container."""
         self._has_run = False
-        """Whether a command, or the image's ENTRYPOINT, has run in this container."""
+        """True if a command, or the image's ENTRYPOINT, has run in this container."""
         self._entrypoint_ended = False
         self._killed = False
         self._layers: overlay_layer.Layers | None = None
@@ -249,7 +249,7 @@ class DockerSandbox:
 
     @property
     def _is_untrusted(self) -> bool:
-        """Whether a process that may be hostile can be in the way of the engine, so that it must be frozen."""
+        """Return whether a process that may be hostile can be in the way of the engine, so that it must be frozen."""
         return self._was_used or self._has_run
 
     def _start(self) -> None:

@@ -44,7 +44,7 @@ _LEFT_OUT = ("PKG-INFO", "setup.cfg.orig")
 
 
 class Facts(NamedTuple):
-    """What a document is made of, beside what is written."""
+    """The parts of a document that are computed from the library; the other parts are written."""
 
     name: str
     version: str

@@ -23,7 +23,7 @@ Check = Callable[[str], str]
 
 
 class Material(NamedTuple):
-    """What a model is shown."""
+    """The material that a model is shown."""
 
     facts: Facts
     root: Path

@@ -67,7 +67,7 @@ class MakeNl2RepoTask(Job):
     since: str | None = Field(default="", pattern=r"(\d{4}-\d\d-\d\d)?")
     """Day, YYYY-MM-DD, before which a release is too old; if empty, three years before today. None takes any."""
     draft: bool = False
-    """Whether the model writes the document."""
+    """True if the model writes the document."""
     usd: float = Field(default=5.0, gt=0)
     """Limit on the cost of the draft, in USD."""
     tries: int = Field(default=3, ge=1)

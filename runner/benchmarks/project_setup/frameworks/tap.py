@@ -41,7 +41,7 @@ class _Stream:
     points: Counter[str] = field(default_factory=Counter)
     """Outcome -> number of points."""
     sure: bool = False
-    """Whether a version line or a plan shows that the text is this protocol."""
+    """True if a version line or a plan shows that the text is this protocol."""
     file: str = ""
     """File that `prove` runs; empty for a program that prints the protocol by itself."""
     named: dict[str, Ended] = field(default_factory=dict)
