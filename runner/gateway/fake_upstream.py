@@ -103,20 +103,22 @@ class FakeUpstream:
         """Number of requests under way, now and at most."""
         self._released = threading.Event()
         self._socket = socket.create_server((host, 0))
+        self._server = _Server(self._settings(apis))
+        self._thread = threading.Thread(target=self._server.run, args=([self._socket],), daemon=True)
+
+    def _settings(self, apis: Sequence[ApiName]) -> uvicorn.Config:
         routes = [
             Route(path, partial(self._answer, api), methods=["POST"])
             for path, api in PATHS.items()
             if api in apis
         ]
-        settings = uvicorn.Config(
+        return uvicorn.Config(
             Starlette(routes=routes),
             log_config=None,
             log_level="critical",
             lifespan="off",
             timeout_keep_alive=IDLE_SECONDS,
         )
-        self._server = _Server(settings)
-        self._thread = threading.Thread(target=self._server.run, args=([self._socket],), daemon=True)
 
     @property
     def url(self) -> str:

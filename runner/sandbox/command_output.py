@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Literal
 
+from runner.records import ExecResult
+
 Excess = Literal["disk", "files"]
 """Limit that a container exceeds."""
 Stop = Literal["deadline", "cancelled", Excess]
@@ -46,6 +48,19 @@ class Output:
     def stderr(self) -> str:
         """Stored stderr, decoded with replacement."""
         return self._stored[True].decode(errors="replace")
+
+    def result(self, ending: int | Stop | Literal["lost"], seconds: float) -> ExecResult:
+        """Return the command's result. `ending` is its exit code or why it has none; `seconds` are its wall time."""
+        exited = isinstance(ending, int)
+        return ExecResult(
+            exit_code=ending if exited else None,
+            ended="exited" if exited else ending,
+            stdout=self.stdout,
+            stderr=self.stderr,
+            seconds=seconds,
+            output_bytes=self.total,
+            output_cut=self.cut,
+        )
 
 
 def stopper(

@@ -208,15 +208,7 @@ class LocalSandbox:
             if reason:
                 self.kill()
                 _follow(process, output, lambda: None)  # read what the command had printed
-        return ExecResult(
-            exit_code=None if reason else _shell_code(process.returncode),
-            ended=reason or "exited",
-            stdout=output.stdout,
-            stderr=output.stderr,
-            seconds=time.monotonic() - began,
-            output_bytes=output.total,
-            output_cut=output.cut,
-        )
+        return output.result(reason or _shell_code(process.returncode), time.monotonic() - began)
 
     def put(self, source: Path, target: str) -> None:
         """See `protocols.Sandbox`."""
