@@ -9,7 +9,8 @@ from typing import NamedTuple
 from runner.benchmarks.nl2repo.specification.entries import Entry
 from runner.benchmarks.nl2repo.suite import covered
 
-TODO = "TODO"
+UNWRITTEN = "TODO"
+"""Word that stands in a document where its author still has to write."""
 DOCUMENT = """\
 # {name}
 

@@ -183,7 +183,7 @@ class MakeNl2RepoTask(Job):
         (folder / "test_case_count.txt").write_text("1")
         node = source.model_dump(mode="json", exclude_defaults=True)
         (folder / "source.yaml").write_text(yaml.safe_dump(node, sort_keys=False, width=10_000))
-        drafting.write_document(folder, drafting.skeleton(material.facts), document.TODO)
+        drafting.write_document(folder, drafting.skeleton(material.facts), document.UNWRITTEN)
         write_inventory(entries, folder / "inventory.json")
 
     def _material(self, source: Source, fetched: Path, tests: list[str]) -> drafting.Material:
@@ -232,8 +232,8 @@ class MakeNl2RepoTask(Job):
         )
         if made.failures:
             raise ConfigError(
-                f"{len(made.failures)} parts are {document.TODO} in it. Run the command again, or write their files in "
-                f"{folder / published_folder.MAKING}:\n" + "\n".join(made.failures)
+                f"{len(made.failures)} parts are {document.UNWRITTEN} in it. Run the command again, or write their "
+                f"files in {folder / published_folder.MAKING}:\n" + "\n".join(made.failures)
             )
 
     def _estimate(self, dataset: Nl2RepoBench, folder: Path, sweep: Sweep, say: partial[None]) -> str:
