@@ -26,7 +26,7 @@ class Deviations(NamedTuple):
 
     @property
     def close(self) -> bool:
-        """Whether `mean` is below `CLOSE`; an undefined one is not."""
+        """Return whether `mean` is below `CLOSE`; an undefined one is not."""
         return self.mean < CLOSE
 
 

@@ -74,7 +74,7 @@ class Change(NamedTuple):
     head: str = ""
     """Digest of the first 2,000 characters of a file's content and of whether there are more."""
     mode_only: bool = False
-    """Whether kind and content are unchanged."""
+    """True if kind and content are unchanged."""
 
 
 class Observation(NamedTuple):
@@ -118,7 +118,7 @@ class Rules:
     tau: float = 0.8
     """τ: least similarity of a fuzzy match, in [0, 1] (section 3.2.1)."""
     compare_modes: bool = False
-    """Whether permission bits are part of ΔS."""
+    """True if permission bits are part of ΔS."""
     roots: tuple[str, ...] = ("/workspace", "/test_data")
     """Folders that `semantics=artifact` compares."""
 
@@ -131,18 +131,18 @@ class CaseScore:
     """
 
     valid: bool
-    """Whether the reference ended with exit code 0 (section 2.3.3)."""
+    """True if the reference ended with exit code 0 (section 2.3.3)."""
     agreed: bool
-    """Whether both succeeded or both failed; a candidate that was not found or was stopped has not failed as a tool."""
+    """True if both succeeded or both failed; a candidate that was not found or was stopped has not failed as a tool."""
     phase: Phase
     exec: bool = False
-    """Whether the candidate ended with exit code 0."""
+    """True if the candidate ended with exit code 0."""
     state: bool | None = False
-    """Whether both ΔS are equal, regardless of `exec`. Outputs are compared only if `exec` and `state` both hold."""
+    """True if both ΔS are equal, regardless of `exec`. Outputs are compared only if `exec` and `state` both hold."""
     exact_match: bool | None = False
     fuzzy_match: bool | None = False
     semantic_match: bool | None = False
-    """Whether the outputs mean the same. None while `exact_match` is False and no judge has compared them."""
+    """True if the outputs mean the same. None while `exact_match` is False and no judge has compared them."""
 
 
 class Robustness(NamedTuple):

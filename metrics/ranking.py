@@ -33,9 +33,9 @@ class Agreement(NamedTuple):
     kendall: float
     """Kendall's tau-b."""
     top1: bool | None
-    """Whether both sides have the same best cell, or the same set of cells with the best score."""
+    """True if both sides have the same best cell, or the same set of cells with the best score."""
     topk: bool | None
-    """Whether the k best cells are the same set; None if there are at most k cells."""
+    """True if the k best cells are the same set; None if there are at most k cells."""
     overlap: float
     """Share of the k best cells that both sides have in common; NaN if `topk` is None."""
     mae: float

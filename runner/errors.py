@@ -129,7 +129,7 @@ class RequestRefused(ModelFailed):
     """The provider refuses a request of a rollout in our process. Another request may be answered."""
 
     def __init__(self, message: str, *, too_long: bool = False) -> None:
-        """`too_long`: the request does not fit into the model's context window."""
+        """`too_long` says that the request does not fit into the model's context window."""
         super().__init__(message)
         self.too_long = too_long
 

@@ -19,7 +19,7 @@ class Bound(InProcess, Record):
 
     @property
     def tools(self) -> dict[str, tuple[str, ...]]:
-        """Empty: the agent calls no model."""
+        """Return no tools, because the agent calls no model."""
         return {}
 
     def reported(self, sandbox: Sandbox, result: ExecResult) -> None:

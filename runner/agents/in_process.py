@@ -17,14 +17,14 @@ class InProcess:
 
     @property
     def memory_mb(self) -> None:
-        """None: the agent needs no memory in the sandbox."""
+        """Return None, because the agent needs no memory in the sandbox."""
 
     @property
     def skills(self) -> tuple[str, ...]:
-        """Empty: the agent reads no skills."""
+        """Return no folders, because the agent reads no skills."""
         return ()
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Empty: the agent needs nothing but a model's words."""
+        """Return no fields, because any model that answers will do."""
         return ()

@@ -83,12 +83,12 @@ class Desk:
 
     @property
     def is_over(self) -> bool:
-        """Whether no trial is waiting that may start."""
+        """Return whether no trial is waiting that may start."""
         return not self._waiting or bool(self.capped)
 
     @property
     def has_caps(self) -> bool:
-        """Whether the sweep has a budget, so that its spend must be checked just before each trial starts."""
+        """Return whether the sweep has a budget, so that its spend must be checked just before each trial starts."""
         return bool(self._limits)
 
     def next(self) -> PlannedTrial | None:

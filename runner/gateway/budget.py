@@ -83,7 +83,7 @@ class Hold(Record):
     seconds: float | None = None
     """Longest time at a server that is priced by the hour: what the rest of the budget pays for. None: no limit."""
     helper: bool = False
-    """Whether the call goes to the helper model."""
+    """True if the call goes to the helper model."""
 
 
 class Meter:
@@ -142,7 +142,7 @@ class Meter:
 
     @property
     def waits(self) -> bool:
-        """Whether a call is waiting for the limits on calls now."""
+        """Return whether a call is waiting for the limits on calls now."""
         return self._waits.runs
 
     @property

@@ -30,7 +30,7 @@ class Call:
     def __init__(self, api: Api, request: Json, *, index: int, streamed: bool, helper: bool = False) -> None:
         self.api, self.request, self.index, self.streamed = api, request, index, streamed
         self.helper = helper
-        """Whether the call goes to the session's helper model."""
+        """True if the call goes to the session's helper model."""
         self.outlet: Outlet | None = None
         """Destination of the provider's events; None if the answer is collected first."""
         self.on_ledger = False

@@ -81,7 +81,7 @@ class Stopwatch:
 
     @property
     def runs(self) -> bool:
-        """Whether an interval is open."""
+        """Return whether an interval is open."""
         return self._open > 0
 
     @contextmanager

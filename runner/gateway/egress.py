@@ -164,7 +164,7 @@ class Egress:
 
     @property
     def hears_lookups(self) -> bool:
-        """Whether a sandbox ever connected to the name server. If not, a count of zero lookups means nothing."""
+        """Return whether a sandbox ever connected to the name server. If not, a count of zero lookups means nothing."""
         return self._lookups.connected
 
     def __enter__(self) -> Self:

@@ -58,15 +58,15 @@ class Behaviour(Record):
     retry_after: float | str | None = None
     """Retry-After header, in seconds or as any text."""
     cut: bool = False
-    """Whether the connection is closed in the middle of the body."""
+    """True if the connection is closed in the middle of the body."""
     cut_after: int | None = None
     """Number of events in a streamed answer after which the connection is closed."""
     error_after: int | None = None
     """Number of events in a streamed answer after which an error ends it."""
     failed: bool = False
-    """Whether that error is sent as a `response.failed` of the responses API."""
+    """True if that error is sent as a `response.failed` of the responses API."""
     streams: bool = True
-    """Whether a request for a stream is answered with one."""
+    """True if a request for a stream is answered with one."""
     seconds: float = 0.0
     """Delay of the answer."""
     held: Literal["answer", "end"] | None = None
@@ -103,20 +103,22 @@ class FakeUpstream:
         """Number of requests under way, now and at most."""
         self._released = threading.Event()
         self._socket = socket.create_server((host, 0))
+        self._server = _Server(self._settings(apis))
+        self._thread = threading.Thread(target=self._server.run, args=([self._socket],), daemon=True)
+
+    def _settings(self, apis: Sequence[ApiName]) -> uvicorn.Config:
         routes = [
             Route(path, partial(self._answer, api), methods=["POST"])
             for path, api in PATHS.items()
             if api in apis
         ]
-        settings = uvicorn.Config(
+        return uvicorn.Config(
             Starlette(routes=routes),
             log_config=None,
             log_level="critical",
             lifespan="off",
             timeout_keep_alive=IDLE_SECONDS,
         )
-        self._server = _Server(settings)
-        self._thread = threading.Thread(target=self._server.run, args=([self._socket],), daemon=True)
 
     @property
     def url(self) -> str:

@@ -46,7 +46,7 @@ class Asking:
 
     @property
     def is_cut(self) -> bool:
-        """Whether the provider may have charged more than `cost_usd`."""
+        """Return whether the provider may have charged more than `cost_usd`."""
         return self._session is not None and any(call.cut for call in self._session.calls)
 
     def ask(self, instruction: str, question: str) -> str:

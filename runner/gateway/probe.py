@@ -44,7 +44,7 @@ class Probe(Record):
 
     @property
     def refused(self) -> bool:
-        """Whether the provider refused the call, so that another try would not help."""
+        """Return whether the provider refused the call, so that another try would not help."""
         return self.error is not None and HTTPStatus.BAD_REQUEST <= self.status_code < HUNG_UP
 
 

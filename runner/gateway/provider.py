@@ -70,11 +70,11 @@ class Reply(Record):
     dropped: tuple[str, ...] = ()
     """Names that litellm left out for this provider; known once it answered."""
     unsent: bool = False
-    """Whether the agent's request cannot be translated for the provider."""
+    """True if the agent's request cannot be translated for the provider."""
     late: bool = False
-    """Whether the deadline passed during the call."""
+    """True if the deadline passed during the call."""
     overlong: bool = False
-    """Whether that deadline is the one up to which the budget pays for the server's time."""
+    """True if that deadline is the one up to which the budget pays for the server's time."""
     retry_after: float | None = None
     """Seconds to wait before another attempt; None if none would help."""
 

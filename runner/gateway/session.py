@@ -130,7 +130,7 @@ class Session:
 
     @property
     def limited(self) -> bool:
-        """Whether calls may have to wait for those of other trials."""
+        """Return whether calls may have to wait for those of other trials."""
         account = self._account
         return account is not None and any(account.limits(_vendor(model)) for model in self._models)
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Spoken(NamedTuple):
-    """What a shortcut must know of an API."""
+    """The properties of an API that a shortcut depends on."""
 
     vendors: frozenset[str]
     """Providers, as litellm names them, to which a shortcut may be learned."""
@@ -40,7 +40,7 @@ SPOKEN: dict[str, Spoken] = {
     "messages": Spoken(frozenset({"anthropic"}), "messages", None),
     "responses": Spoken(frozenset({"openai"}), "input", "max_output_tokens"),
 }
-"""API -> what a shortcut must know of it."""
+"""API -> its properties. Other APIs have no shortcuts."""
 BOUNDS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 """Names of the bound on output at providers."""
 LEAST_BOUND = 16

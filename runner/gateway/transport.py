@@ -134,12 +134,12 @@ class Flight:
 
     @property
     def begun(self) -> bool:
-        """Whether the agent has seen a part of the answer, so that there is no other try."""
+        """Return whether the agent has seen a part of the answer, so that there is no other try."""
         return self._outlet is not None and self._outlet.begun
 
     @property
     def streamed(self) -> bool:
-        """Whether the provider answered with a stream, which may be a single event."""
+        """Return whether the provider answered with a stream, which may be a single event."""
         return self._stream is not None
 
     @property
@@ -159,7 +159,7 @@ class Flight:
 
     @property
     def overlong(self) -> bool:
-        """Whether the try has taken as long as it may, whatever its session's deadline is."""
+        """Return whether the try has taken as long as it may, whatever its session's deadline is."""
         return self._cut_off is not None and time.monotonic() >= self._cut_off
 
     @property

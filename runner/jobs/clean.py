@@ -9,7 +9,7 @@ class Clean(Job):
     """Removes leftovers of dead runs, but neither records nor anything that a living runner uses."""
 
     all: bool = False
-    """Whether to remove also the bundles, the base image, the task images that were built here, and the images that
+    """True to remove also the bundles, the base image, the task images that were built here, and the images that
     agents' Dockerfiles pulled and built. The next run makes them again."""
 
     def run(self, sweep: Sweep) -> int:

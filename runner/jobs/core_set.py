@@ -16,6 +16,7 @@ from runner.terminal.escaping import width, wrapped
 
 if TYPE_CHECKING:
     from metrics.core_set import CoreSet as Chosen
+    from runner.report.trial_sources import Source
 
 
 class CoreSet(Job):
@@ -41,7 +42,6 @@ class CoreSet(Job):
         """
         from metrics.core_set import choose  # noqa: PLC0415 - brings pandas
         from runner.report.competition import contenders, left_out  # noqa: PLC0415
-        from runner.report.rescoring import figures  # noqa: PLC0415
         from runner.report.trial_sources import labelled, read_source  # noqa: PLC0415
 
         if not self.input:
@@ -51,22 +51,7 @@ class CoreSet(Job):
         scoring = sweep.rescorings(own)[0] if sweep.scorings else own
         trials = labelled(contenders(source.trials), scoring)
         chosen = choose(trials, scoring, self.k, self.held_out, self.seed)
-        core = CoreSetFile(
-            dataset=str(trials["dataset"].iloc[0]),
-            source=source.name,
-            digest=source.digest,
-            scoring=scoring.name,
-            seed=self.seed,
-            tasks=dict(chosen.tasks),
-            chosen_with=chosen.chosen_with,
-            held_out=chosen.held_out,
-            fitted=AgreementFigures(**figures(chosen.fitted)),
-            agreement=AgreementFigures(**figures(chosen.agreement)),
-            random_spearman=None if math.isnan(chosen.random_spearman) else chosen.random_spearman,
-            cost_usd=round(chosen.cost_usd, 6),
-            full_cost_usd=round(chosen.full_cost_usd, 6),
-            unpriced=chosen.unpriced,
-        )
+        core = _file(chosen, source, str(trials["dataset"].iloc[0]), scoring.name, self.seed)
         path = self.path.expanduser().absolute()
         write_yaml(
             path, core, f"Core set of {core.dataset}. Written by job=core_set; taken by dataset.core_set=."
@@ -74,6 +59,28 @@ class CoreSet(Job):
         for text in (_summary(core, chosen, trials["task"].nunique(), path), *left_out(source.trials)):
             print(wrapped(text, width()))
         return 0
+
+
+def _file(chosen: Chosen, source: Source, dataset: str, scoring: str, seed: int) -> CoreSetFile:
+    """Return the content of the file: the choice, and what it was made from."""
+    from runner.report.rescoring import figures  # noqa: PLC0415 - brings pandas
+
+    return CoreSetFile(
+        dataset=dataset,
+        source=source.name,
+        digest=source.digest,
+        scoring=scoring,
+        seed=seed,
+        tasks=dict(chosen.tasks),
+        chosen_with=chosen.chosen_with,
+        held_out=chosen.held_out,
+        fitted=AgreementFigures(**figures(chosen.fitted)),
+        agreement=AgreementFigures(**figures(chosen.agreement)),
+        random_spearman=None if math.isnan(chosen.random_spearman) else chosen.random_spearman,
+        cost_usd=round(chosen.cost_usd, 6),
+        full_cost_usd=round(chosen.full_cost_usd, 6),
+        unpriced=chosen.unpriced,
+    )
 
 
 def _summary(core: CoreSetFile, chosen: Chosen, tasks: int, path: Path) -> str:

@@ -20,7 +20,7 @@ class Import(Job):
     mapping: Path | None = None
     """YAML file with the meaning of the columns (`runner.report.foreign_trials.Mapping`)."""
     replace: bool = False
-    """Whether to replace an import of another file that has this name."""
+    """True to replace an import of another file that has this name."""
 
     def run(self, sweep: Sweep) -> int:
         """Import the table and return 0.

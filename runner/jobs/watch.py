@@ -38,7 +38,7 @@ class Watch(Job):
     """Shows a sweep from its plan, records and `live.json` until its process ends, or until Ctrl-C."""
 
     once: bool = False
-    """Whether to show the state once and end."""
+    """True to show the state once and end."""
     seconds: float = Field(default=1.0, ge=0.2)
     """Time between two looks at the files."""
 
@@ -117,7 +117,7 @@ class _Hearing:
 
     @property
     def is_far(self) -> bool:
-        """Whether no process of this machine holds the folder."""
+        """Return whether no process of this machine holds the folder."""
         return self._store.holder() is None
 
     def __call__(self) -> LiveSweep | None:

@@ -27,7 +27,7 @@ class Mark(Record):
     files: dict[str, Content]
     """Files of the trial, of which some may not be here."""
     has_moved: bool = False
-    """Whether another try has begun since, so that the folder is no longer a copy."""
+    """True if another try has begun since, so that the folder is no longer a copy."""
 
     @classmethod
     def of(cls, commit: Commit, etag: str) -> Mark:

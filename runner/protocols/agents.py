@@ -38,7 +38,7 @@ class Agent(Configured, Protocol):
 
     @property
     def uses_model(self) -> bool:
-        """Whether the agent asks a model. An agent that does not (oracle, nop) has one cell for all models."""
+        """Return whether the agent asks a model. An agent that does not (oracle, nop) has one cell for all models."""
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -177,7 +177,7 @@ class Bench(Protocol):
 
     @property
     def is_over(self) -> bool:
-        """Whether the deadline has passed or the user has stopped the run. Any thread may read this."""
+        """Return whether the deadline has passed or the user has stopped the run. Any thread may read this."""
 
     def check(self) -> None:
         """Raise `Stopped` when the rollout is over (`is_over`)."""

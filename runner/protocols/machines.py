@@ -82,7 +82,7 @@ class Sandbox(Machine, Protocol):
 
     @property
     def entrypoint_ended(self) -> bool:
-        """Whether the image's ENTRYPOINT was to run but ended at once, in a machine that an agent had changed."""
+        """Return whether the ENTRYPOINT was to run but ended at once, in a machine that an agent had changed."""
 
     def changes(self) -> Changes | None:
         """Return the differences of the file system from the image, apart from mounts and the runner's own files.

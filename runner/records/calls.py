@@ -73,9 +73,9 @@ class ModelCall(Record):
     model: str
     """Model that the provider was asked for (litellm id). The agent may have named another."""
     scripted: bool = False
-    """Whether the answer comes from a script instead of a language model."""
+    """True if the answer comes from a script instead of a language model."""
     replayed: bool = False
-    """Whether the answer comes from an earlier run."""
+    """True if the answer comes from an earlier run."""
     started_at: datetime
     """Time of the request's arrival."""
     latency_seconds: float
@@ -83,7 +83,7 @@ class ModelCall(Record):
     waited_seconds: float = 0.0
     """Seconds of the latency spent waiting for the limits on calls."""
     streamed: bool = False
-    """Whether the agent asked for SSE."""
+    """True if the agent asked for SSE."""
     attempts: int = 1
     """Requests sent to the provider, including failed ones and those that litellm repeats by itself."""
     lost: int = 0
@@ -114,7 +114,7 @@ class ModelCall(Record):
 
     @property
     def cut(self) -> bool:
-        """Whether part of the call may have been charged without being in `cost_usd`."""
+        """Return whether part of the call may have been charged without being in `cost_usd`."""
         return self.lost > 0
 
     def without_content(self) -> ModelCall:

@@ -44,7 +44,7 @@ class Case(Record):
     """Folder in which prep and command start. None: the side's `workdir`. `/`: as in the authors' containers; the
     case's user can add entries there, unless `CaseResult.how` is `copy`."""
     negative: bool = False
-    """Whether the reference is meant to refuse it."""
+    """True if the reference is meant to refuse it."""
 
     @field_validator("command", "prep")
     @classmethod
@@ -144,7 +144,7 @@ class Change(Record):
     was: Literal["file", "directory", "symlink", "other"] | None = None
     """Kind of entry that the path had before; None for an added path."""
     mode_only: bool = False
-    """Whether kind and content are unchanged, so that only the permission bits differ."""
+    """True if kind and content are unchanged, so that only the permission bits differ."""
     digest: str | None = None
     """SHA-256 of a file's content or of a link's target, 64 hex digits. None for other kinds, for a deleted path, and
     if the time for looking ran out (`truncated`)."""

@@ -35,7 +35,7 @@ class Status(StrEnum):
 
     @property
     def finished(self) -> bool:
-        """Whether the configuration itself brought about the ending. An unfinished trial runs again on resume."""
+        """Return whether the configuration itself caused the ending. An unfinished trial runs again on resume."""
         return self not in (Status.INFRA_INVALID, Status.CANCELLED)
 
 
@@ -66,7 +66,7 @@ class EgressAttempt(Record):
     way: Literal["proxy", "dns", "direct"] = "proxy"
     """Place where it was noticed: the proxy, a lookup, or packets to bare addresses."""
     allowed: bool
-    """Whether the proxy may reach it. A lookup is always answered that there is no such name."""
+    """True if the proxy may reach it. A lookup is always answered that there is no such name."""
     count: int
     """Requests or questions (one lookup asks two, for both kinds of address). In a flood not all are counted."""
 
@@ -169,9 +169,9 @@ class TrialName(Record):
     source: str = Field(default="unknown", exclude_if=lambda source: source == "unknown")
     """Source of the task. An unknown one is not written, so that files of earlier versions remain valid."""
     scripted: bool = False
-    """Whether the model is a script, not a language model."""
+    """True if the model is a script, not a language model."""
     replayed: bool = False
-    """Whether the model's answers come from an earlier run."""
+    """True if the model's answers come from an earlier run."""
 
     @property
     def cell(self) -> str:
@@ -197,7 +197,7 @@ class TrialRecord(TrialName):
     reward: float | None = None
     """The verdict's reward."""
     passed: bool | None = None
-    """Whether reward >= the dataset's `pass_threshold`; None when there is no reward."""
+    """True if reward >= the dataset's `pass_threshold`; None when there is no reward."""
     verdict: Verdict | None = None
     """The verifier's judgement; None if it did not judge."""
     error: ErrorInfo | None = None
@@ -281,7 +281,7 @@ class TrialRecord(TrialName):
     repeated_reads: int | None = None
     """Number of these reads that repeat an earlier one; None likewise."""
     own_finish: bool | None = None
-    """Whether the agent ended its work itself; None without a model. See `runner.trials.behaviour`."""
+    """True if the agent ended its work itself; None without a model. See `runner.trials.behaviour`."""
 
     started_at: datetime
     """Time at which the last try began (UTC)."""
@@ -311,5 +311,5 @@ class TrialRecord(TrialName):
 
     @property
     def judged(self) -> bool:
-        """Whether the trial says something about its configuration, which caused the ending, and there is a reward."""
+        """Return whether the configuration caused the ending and there is a reward, so that the trial counts."""
         return self.status.finished and self.reward is not None

@@ -44,7 +44,7 @@ class ExecResult(Record):
     output_bytes: int = 0
     """Bytes that the command wrote to both streams, including those above the cap."""
     output_cut: bool = False
-    """Whether output above the cap was dropped."""
+    """True if output above the cap was dropped."""
 
 
 class Counted(Record):
@@ -212,12 +212,12 @@ class SandboxSpec(Record):
     """Container folders, each with the host folder whose content is in it, root-owned, before the first process starts.
     A later pair replaces files of an earlier one."""
     entrypoint: bool = False
-    """Whether to run the image's ENTRYPOINT, if it has one, before the first command. See
+    """True to run the image's ENTRYPOINT, if it has one, before the first command. See
     `runner.sandbox.docker.entrypoint`."""
     entrypoint_user: str | None = None
     """User who runs the ENTRYPOINT; None means the image's user."""
     runtime: bool = False
-    """Whether to mount the `python` runtime although no agent runs. Then nothing of the image runs before the first
+    """True to mount the `python` runtime although no agent runs. Then nothing of the image runs before the first
     command or is preloaded into it."""
     least_memory_mb: int | None = None
     """Minimum memory in MiB, whatever the task's limit; None leaves the task's limit unchanged."""

@@ -73,7 +73,7 @@ class Prices(Rates):
 
     @property
     def known(self) -> bool:
-        """Whether there is a price per hour, or one for input and for output, whatever a call's length."""
+        """Return whether there is a price per hour, or one for input and for output, whatever a call's length."""
         return self.gpu_hour is not None or all(
             rates.input is not None and rates.output is not None for rates in (self, *self.tiers)
         )
@@ -85,7 +85,7 @@ class Prices(Rates):
 
     @property
     def free(self) -> bool:
-        """Whether every rate is zero, so that no call costs anything."""
+        """Return whether every rate is zero, so that no call costs anything."""
         rates = [self.gpu_hour] + [
             getattr(each, name) for each in (self, *self.tiers) for name in Rates.model_fields
         ]
@@ -187,12 +187,12 @@ class Model(Record):
 
     @property
     def scripted(self) -> bool:
-        """Whether this is a script instead of a language model. This is shown wherever the model is shown."""
+        """Return whether this is a script instead of a language model. This is shown wherever the model is shown."""
         return self.backend == "scripted"
 
     @property
     def replayed(self) -> bool:
-        """Whether the answers come from an earlier run. This is shown wherever the model is shown."""
+        """Return whether the answers come from an earlier run. This is shown wherever the model is shown."""
         return self.backend == "cassette"
 
     @property

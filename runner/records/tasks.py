@@ -105,7 +105,7 @@ class VerifierSpec(Record):
     """Commands that run in the agent's container after the rollout, before files are copied out
     (`[[verifier.collect]]`)."""
     keep_processes: bool = False
-    """Whether the agent's live container is judged, with the services that run in it. Weaker, so flagged on records."""
+    """True if the agent's live container is judged, with the services that run in it. Weaker, so flagged on records."""
     beside: Beside | None = Field(default=None, exclude_if=lambda beside: beside is None)
     """Services that the tests reach while the machine that they run in is another one, made from a snapshot of the
     agent's; None if no process of the agent's outlives the rollout."""
@@ -119,7 +119,7 @@ class VerifierSpec(Record):
 
     @property
     def ends_processes(self) -> bool:
-        """Whether the agent's processes are dead before the verdict."""
+        """Return whether the agent's processes are dead before the verdict."""
         return not self.keep_processes and self.beside is None
 
 
@@ -134,7 +134,7 @@ class Answer(Record):
     """Text file that lists files below `source` which are others' code, one relative path per line. It need not exist:
     then all of `source` is the answer."""
     tolerated: bool = False
-    """Whether a trial runs with a flag, instead of being refused, if the answer lies in the agent's reach."""
+    """True if a trial runs with a flag, instead of being refused, if the answer lies in the agent's reach."""
 
 
 class Task(Record):
@@ -176,9 +176,9 @@ class Task(Record):
     solution_refused: str | None = None
     """Reason why the solution cannot be applied here. Concerns `oracle` alone."""
     entrypoint: bool = False
-    """Whether its image's ENTRYPOINT runs in the agent's machine."""
+    """True if its image's ENTRYPOINT runs in the agent's machine."""
     skills: Literal["present", "absent"] | None = None
-    """Whether agents see the skills of its image; None if it has none. See `runner.trials.skills`."""
+    """Treatment of the skills of its image; None if it has none. See `runner.trials.skills`."""
     skills_dir: str | None = None
     """Folder of its image with skills, beside those in which agents look for them."""
     open_dirs: tuple[str, ...] = ()

@@ -42,7 +42,7 @@ class Column(NamedTuple):
     about: str = ""
     """Meaning and denominator; shown under the table."""
     text: bool = False
-    """Whether the column holds words, which are aligned to the left."""
+    """True if the column holds words, which are aligned to the left."""
 
 
 class Table(NamedTuple):
@@ -53,7 +53,7 @@ class Table(NamedTuple):
     rows: Sequence[Sequence[Value]]
     template: str = "table.html"
     grouped: bool = False
-    """Whether rows with the same first entry stand together; in LaTeX they are set as a group."""
+    """True if rows with the same first entry stand together; in LaTeX they are set as a group."""
 
 
 class Picture(NamedTuple):
@@ -128,7 +128,7 @@ class Code(NamedTuple):
     title: str
     text: str
     is_open: bool = True
-    """Whether the text is unfolded from the start."""
+    """True if the text is unfolded from the start."""
     template: str = "code.html"
 
 

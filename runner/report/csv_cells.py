@@ -30,10 +30,10 @@ _PLAIN = r"[A-Za-z0-9][A-Za-z0-9 _./:-]*"
 _ROWS_AT_ONCE = 100_000
 """Rows whose text is in memory at a time."""
 _MISSING = "\x01"
-"""What pandas is told to write for a missing value: a control character, which no text has that was made harmless."""
+"""Text that pandas writes for a missing value: a control character, which no harmless text contains."""
 
 _EMPTY = '""'
-"""How a row of one empty value is written, since an empty line would be no row."""
+"""Text of a row with one empty value, since an empty line would not be a row."""
 
 
 def cell(value: Any) -> Any:

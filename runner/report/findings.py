@@ -70,7 +70,7 @@ class Findings(NamedTuple):
 
     @property
     def several_budgets(self) -> bool:
-        """Whether a cell must be named with its budget."""
+        """Return whether a cell must be named with its budget."""
         return len(self.cells["budget"].unique()) > 1
 
     @property

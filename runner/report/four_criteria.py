@@ -36,7 +36,7 @@ class Winner(NamedTuple):
     """Lead over the runner-up, in the criterion's unit."""
     interval: str
     clear: str
-    """Whether the best can be told apart from all others: yes, no, tie, few (too few tasks), or - without a rival."""
+    """Answer to whether the best can be told apart from all others: yes, no, tie, few (too few tasks), - (no rival)."""
     unknown: int
     """Number of contenders without a value, such as a price; they cannot win."""
     alike: tuple[str, ...] = ()

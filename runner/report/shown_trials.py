@@ -26,7 +26,7 @@ class Shown(NamedTuple):
     cells: tuple[str, ...]
     """The cells that are listed, best first."""
     about: str
-    """What is left out, and where the whole is; empty if nothing is."""
+    """Sentence about the trials that are left out and where all of them are; empty if none is left out."""
 
 
 def shown_trials(found: Findings, most: int = MOST, columns: int = _CELLS) -> Shown:

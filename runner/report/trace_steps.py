@@ -42,7 +42,7 @@ class Extent(NamedTuple):
     longest: int = LONGEST
     """Most characters of one text."""
     markdown: bool = True
-    """Whether the reader's page renders Markdown, so that texts must be fenced. Otherwise it escapes them itself."""
+    """True if the reader's page renders Markdown, so that texts must be fenced. Otherwise it escapes them itself."""
 
     def dress(self, text: str) -> str:
         """Return a text in the form that the reader's page needs."""
@@ -88,7 +88,7 @@ class Calls:
 
     @property
     def unanswered(self) -> Json:
-        """How many calls got no answer, if any."""
+        """Return the number of calls without an answer under its name; an empty object if all were answered."""
         count = sum(each.call.response is None for each in self._calls)
         return {"calls without an answer": count} if count else {}
 

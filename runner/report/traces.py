@@ -48,7 +48,7 @@ class Judgement(NamedTuple):
     source: str
     """Name of who judged."""
     is_model: bool = False
-    """Whether a language model judged."""
+    """True if a language model judged."""
     rationale: str = ""
     error: ErrorInfo | None = None
     usage: Usage | None = None

@@ -24,7 +24,7 @@ class Endings(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """Whether all trials that could run ended by themselves and have no flags."""
+        """Return whether all trials that could run ended by themselves and have no flags."""
         return not self.flags and set(self.statuses) <= {"completed", "refused"}
 
 

@@ -48,7 +48,7 @@ class Ended(NamedTuple):
     seconds: float
     finished_at: datetime
     lasts: bool
-    """Whether only `fresh=true` replaces the record."""
+    """True if only `fresh=true` replaces the record."""
 
 
 class SweepNow(NamedTuple):
@@ -67,11 +67,11 @@ class SweepNow(NamedTuple):
     running: Sequence[LiveTrial]
     """Trials that run; none if the process does not."""
     others: bool
-    """Whether another process holds `outputs/`. It may be one that is about to resume this sweep."""
+    """True if another process holds `outputs/`. It may be one that is about to resume this sweep."""
 
     @property
     def is_over(self) -> bool:
-        """Whether no process is at work on the sweep."""
+        """Return whether no process is at work on the sweep."""
         return self.life not in ("runs", "silent")
 
     @property

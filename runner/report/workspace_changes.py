@@ -84,7 +84,7 @@ class Changes(NamedTuple):
     left_out: int = 0
     """Changed files beyond those listed."""
     is_diff: bool = False
-    """Whether the lines are those of a diff."""
+    """True if the lines are those of a diff."""
 
 
 def read_workspace(packed: Path) -> Snapshot:

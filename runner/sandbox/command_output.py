@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Literal
 
+from runner.records import ExecResult
+
 Excess = Literal["disk", "files"]
 """Limit that a container exceeds."""
 Stop = Literal["deadline", "cancelled", Excess]
@@ -18,7 +20,7 @@ POLL_SECONDS = 0.1
 
 
 class Output:
-    """Both streams of a command, each stored up to `cap` bytes. The rest is counted and dropped."""
+    """The two output streams of a command, each stored up to `cap` bytes. The rest is counted and dropped."""
 
     def __init__(self, cap: int) -> None:
         self._cap = cap
@@ -34,7 +36,7 @@ class Output:
 
     @property
     def cut(self) -> bool:
-        """Whether some output was dropped."""
+        """Return whether some output was dropped."""
         return self.total > sum(map(len, self._stored))
 
     @property
@@ -46,6 +48,19 @@ class Output:
     def stderr(self) -> str:
         """Stored stderr, decoded with replacement."""
         return self._stored[True].decode(errors="replace")
+
+    def result(self, ending: int | Stop | Literal["lost"], seconds: float) -> ExecResult:
+        """Return the command's result. `ending` is its exit code or why it has none; `seconds` are its wall time."""
+        exited = isinstance(ending, int)
+        return ExecResult(
+            exit_code=ending if exited else None,
+            ended="exited" if exited else ending,
+            stdout=self.stdout,
+            stderr=self.stderr,
+            seconds=seconds,
+            output_bytes=self.total,
+            output_cut=self.cut,
+        )
 
 
 def stopper(

@@ -66,7 +66,7 @@ class LocalSandboxes(Caps):
 
     @property
     def allowed_hosts(self) -> tuple[str, ...]:
-        """Empty: nothing restricts the network."""
+        """Return no hosts, because nothing restricts the network."""
         return ()
 
     def image(
@@ -208,15 +208,7 @@ class LocalSandbox:
             if reason:
                 self.kill()
                 _follow(process, output, lambda: None)  # read what the command had printed
-        return ExecResult(
-            exit_code=None if reason else _shell_code(process.returncode),
-            ended=reason or "exited",
-            stdout=output.stdout,
-            stderr=output.stderr,
-            seconds=time.monotonic() - began,
-            output_bytes=output.total,
-            output_cut=output.cut,
-        )
+        return output.result(reason or _shell_code(process.returncode), time.monotonic() - began)
 
     def put(self, source: Path, target: str) -> None:
         """See `protocols.Sandbox`."""
@@ -264,12 +256,12 @@ class LocalSandbox:
 
     @property
     def entrypoint_ended(self) -> bool:
-        """False: without images there is no ENTRYPOINT."""
+        """Return False, because without images there is no ENTRYPOINT."""
         return False
 
     @property
     def excess(self) -> None:
-        """None: nothing is measured here."""
+        """Return None, because nothing is measured here."""
 
     def snapshot(self, *, alive: bool = False) -> Image:
         """Return a copy of the folder as an image."""

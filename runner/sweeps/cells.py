@@ -29,15 +29,15 @@ class Job(Record):
     """Base of all jobs (`job=`). Most jobs only read what is on disk; one that does more sets the flags below."""
 
     needs_keys: ClassVar[bool] = False
-    """Whether the job calls models, so that their API keys must be set."""
+    """True if the job calls models, so that their API keys must be set."""
     several_scorings: ClassVar[bool] = False
-    """Whether the job takes several scorings at once (`-m scoring.alpha=0.4,0.6`)."""
+    """True if the job takes several scorings at once (`-m scoring.alpha=0.4,0.6`)."""
     reads_trials: ClassVar[bool] = False
-    """Whether the job reads the trials of sweeps, which are taken from the store first if `outputs` is an address."""
+    """True if the job reads the trials of sweeps, which are taken from the store first if `outputs` is an address."""
     shows_workspaces: ClassVar[bool] = False
-    """Whether the job reads the workspaces that agents left, which are then taken from the store as well."""
+    """True if the job reads the workspaces that agents left, which are then taken from the store as well."""
     plans: ClassVar[bool] = False
-    """Whether the job obeys `dry_run=true`. A job that does not is refused if that is set."""
+    """True if the job obeys `dry_run=true`. A job that does not is refused if that is set."""
 
     @abstractmethod
     def run(self, sweep: Sweep) -> int:
@@ -95,9 +95,9 @@ class Settings(Record):
     tracker: Annotated[Tracker, SkipValidation]
     job: Annotated[Job, SkipValidation]
     fresh: bool
-    """Whether finished trials run again."""
+    """True to run finished trials again."""
     dry_run: bool | Literal["full"]
-    """Whether to print the plan and stop; "full" also prints every trial."""
+    """True to print the plan and stop; "full" also prints every trial."""
     gateway: CallLimits = CallLimits()
     sweep_budget: SpendLimits = SpendLimits()
     """Limits on the spend of this command. No new trial starts once one of them is reached. Scripts and recordings
@@ -138,7 +138,7 @@ class Sweep(Record):
     scoring_keys: tuple[str, ...] = ()
     """Typed keys of a scoring; empty if a whole scoring was typed."""
     named: bool = False
-    """Whether the user chose the sweep's name; otherwise it is made from the names of the cells."""
+    """True if the user chose the sweep's name; otherwise it is made from the names of the cells."""
 
     def rescorings(self, own: Scoring) -> tuple[Scoring, ...]:
         """Return the wanted scorings for a sweep that is scored by `own`. A typed key changes only that key."""

@@ -39,7 +39,7 @@ class PlannedTrial(Record):
     memory_mb: int | None = None
     """MiB that the rollout's sandbox may use; None for no limit."""
     memory_raised: bool = False
-    """Whether the agent needs, and gets, more memory than its task allows."""
+    """True if the agent needs, and gets, more memory than its task allows."""
 
     @property
     def name(self) -> str:
@@ -49,7 +49,7 @@ class PlannedTrial(Record):
 
     @property
     def keeps_its_limit(self) -> bool:
-        """Whether the task's time limit holds although the budget's is shorter."""
+        """Return whether the task's time limit holds although the budget's is shorter."""
         return _keeps_its_limit(self.cell, self.task)
 
     @property
@@ -65,7 +65,7 @@ class PlannedTrial(Record):
 
     @property
     def is_cut(self) -> bool:
-        """Whether the budget gives the rollout less time than the task does."""
+        """Return whether the budget gives the rollout less time than the task does."""
         own, seconds = self.task.agent_timeout_seconds, self.seconds
         return own is not None and seconds is not None and seconds < own
 

@@ -53,7 +53,7 @@ class Pricing(Record):
     cny_per_usd: float | None = Field(default=None, gt=0, validate_default=True)
     """Exchange rate on that date, in CNY per USD; None if the prices are in USD."""
     allow_unknown: bool = False
-    """Whether models without a price may run. Their cost is then missing, never 0."""
+    """True if models without a price may run. Their cost is then missing, never 0."""
     prices: dict[str, Entry] = {}
     """litellm's model id -> rates."""
     absent: tuple[str, ...] = ()

@@ -30,7 +30,7 @@ class Ended(NamedTuple):
     """The facts of a trial's record that planning and resuming need."""
 
     finished: bool
-    """Whether the trial need not run again (`Status.finished`)."""
+    """True if the trial need not run again (`Status.finished`)."""
     judged: bool
     wall_seconds: float
     finished_at: str

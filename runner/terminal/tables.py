@@ -37,7 +37,7 @@ class Column(NamedTuple):
     head: str
     """Heading; may have several lines."""
     is_name: bool = False
-    """Whether the column holds names, which are left-aligned and may wrap. Figures are right-aligned and never wrap."""
+    """True if the column holds names, which are left-aligned and may wrap. Figures are right-aligned and never wrap."""
     leaves: int = 0
     """Order in which columns are left out if the table is too wide: 1 goes first, 0 is never left out."""
 

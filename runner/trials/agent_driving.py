@@ -85,7 +85,7 @@ class Clock:
 
     @property
     def over(self) -> bool:
-        """Whether the deadline has passed or the user has stopped the run."""
+        """Return whether the deadline has passed or the user has stopped the run."""
         return self._cancelled() or self.left == 0
 
     def check(self) -> None:

@@ -45,7 +45,7 @@ class TerminalUse(NamedTuple):
     programs: tuple[str, ...]
     """Programs that the calls of kind `execute` run, in the order of the calls."""
     cut: bool
-    """Whether a text was cut because it was too long, so that programs may be missing."""
+    """True if a text was cut because it was too long, so that programs may be missing."""
 
 
 def terminal_use(calls: Sequence[ToolCall], kinds: Sequence[str]) -> TerminalUse:

@@ -25,7 +25,7 @@ MAX_DIFFERENCES = 3
 
 @dataclass(frozen=True)
 class Comparison:
-    """Both sides of all cases."""
+    """A comparison of the candidate with the reference, over all cases of a task."""
 
     rules: metric.Rules
     cases: Sequence[Case]

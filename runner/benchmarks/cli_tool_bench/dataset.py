@@ -86,15 +86,15 @@ class CliToolBench(Record):
     pass_threshold: float = Field(default=1.0, ge=0, le=1)
     """A trial passes when its reward reaches this."""
     check_names: bool = True
-    """Whether to refuse tasks whose prompt and cases name the tool differently, because nobody could pass them."""
+    """True to refuse tasks whose prompt and cases name the tool differently, because nobody could pass them."""
     include: tuple[str, ...] = ()
     """Names of the tasks to use; empty: all."""
     answers_in_reach: Literal["refuse", "flag"] = "refuse"
     """Treatment of a trial whose reference is in the agent's bundle, the runtime or the image
     (`runner.sweeps.answers_in_reach`)."""
     profile: Literal["sealed", "online"] = "sealed"
-    """Whether the agent and installations may reach the package index of the task's language. Cases never have a
-    network. `online` makes another dataset: its name ends in `_online`, and its trials have other keys."""
+    """Network of the agent and of installations. online: they reach the package index of the task's language. Cases
+    never have a network. `online` makes another dataset: its name ends in `_online`, and its trials have other keys."""
     indexes: dict[Language, tuple[str, ...]] = {}
     """Language -> its index: addresses, and names of other hosts that serve its files. A language without an entry has
     the index that this machine's own clients use."""

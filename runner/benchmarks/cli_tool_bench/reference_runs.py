@@ -52,7 +52,7 @@ class ReferenceRun(Record):
     moving: tuple[int, ...] = ()
     """Indices of the cases whose result was different at another time, so that both sides run side by side."""
     whole: bool = True
-    """Whether all results are stored. Runs that were stopped or lost are not, since they say nothing about the task."""
+    """True if all results are stored. Runs that were stopped or lost are not, since they say nothing about the task."""
 
 
 class StoredCase(Record):
@@ -71,7 +71,7 @@ class StoredCase(Record):
 
     @property
     def is_moving(self) -> bool:
-        """Whether the reference must run side by side with each candidate."""
+        """Return whether the reference must run side by side with each candidate."""
         return not {*self.moves} <= {*self.varies}
 
     def is_due(self, now: int) -> bool:

@@ -33,7 +33,7 @@ class SideBySide(NamedTuple):
     varying: tuple[Level, ...]
     """Levels on which the reference's runs differ."""
     lasting: bool
-    """Whether `varying` is a property of the reference. False if a run was stopped: the machine may have been busy."""
+    """True if `varying` is a property of the reference. False if a run was stopped: the machine may have been busy."""
 
 
 def run_side_by_side(reference: Run, candidate: Run, case: Case, rules: Rules) -> SideBySide:

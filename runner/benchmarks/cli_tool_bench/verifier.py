@@ -61,7 +61,7 @@ class DifferentialTest(Record):
     reference: dict[str, float] = {}
     """Sizes of the human-written tool, which become components of the verdict."""
     profile: Literal["sealed", "online"] = "sealed"
-    """Whether installations may reach a package index (`CliToolBench.profile`)."""
+    """Network of installations: none, or a package index (`CliToolBench.profile`)."""
     normalize: tuple[Normalizer, ...] = ()
     """Replacements in the stdout of both sides before anything is compared, in their order."""
 
@@ -76,7 +76,7 @@ class DifferentialVerifier(Record):
     tau: float = Field(default=0.8, ge=0, le=1)
     """τ of the fuzzy match."""
     compare_modes: bool = False
-    """Whether permission bits are part of the side effects."""
+    """True if permission bits are part of the side effects."""
     reward: Literal["exec", "state", "exact_match", "fuzzy_match", "semantic_match"] = "exact_match"
     """Score of the paper that serves as the reward; `semantic_match` needs a judge."""
     judge: Judge | None = None

@@ -1,4 +1,7 @@
-"""Read the files in which Harbor's tests write the reward. They are hostile input."""
+"""Take the files in which Harbor's tests write the reward out of the judge's machine, and read them.
+
+They are hostile input.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,24 @@ import json
 import math
 import re
 import tarfile
+from contextlib import suppress
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from runner.errors import VerifierError
+from runner.errors import VerifierError, WorkspaceTooLarge
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from runner.protocols import Sandbox
+    from runner.records import ExecResult
+
+LOGS = "/logs/verifier"
+"""Folder in which tests write the reward."""
 JSON, TEXT = "reward.json", "reward.txt"
 NAMES: Final = (JSON, TEXT)
-"""Names of the files in `/logs/verifier`. The first one that exists counts."""
+"""Names of the files in `LOGS`. The first one that exists counts."""
 REWARD_BYTES = 65536
 """Longest reward file that is read, in bytes."""
 ROUNDING = 1e-9
@@ -26,6 +36,36 @@ MOST_COMPONENTS = 1000
 NAME_CHARACTERS = 200
 """Longest name of a component, in characters."""
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+
+def reward_files(result: ExecResult, judge: Sandbox, into: Path) -> dict[str, bytes]:
+    """Keep the folder of the reward for people. Return from it the reward file that counts, by name.
+
+    Many tests write a 0 first and the result last. Raises `VerifierError` if the tests did not end by themselves, or
+    if that file is not a small regular file.
+    """
+    kept = into / "verifier.tar"
+    kept.unlink(missing_ok=True)
+    with suppress(FileNotFoundError, WorkspaceTooLarge):  # the reward can be read without the other files
+        judge.get(LOGS, kept)
+    if result.ended != "exited":
+        raise VerifierError("The tests had not ended: what they had written is not a verdict.")
+    if kept.exists() and (files := find_reward(kept, PurePosixPath(LOGS).name)):
+        return files
+    for name in NAMES:
+        with suppress(FileNotFoundError):
+            return {name: read_small_file(f"{LOGS}/{name}", judge, into)}
+    return {}
+
+
+def read_small_file(path: str, sandbox: Sandbox, into: Path) -> bytes:
+    """Return the content of a small file of a sandbox. Raises as `Sandbox.get` and `only_file` do."""
+    tar = into / f"{PurePosixPath(path).name}.tar"
+    try:
+        sandbox.get(path, tar)
+        return only_file(tar)
+    finally:
+        tar.unlink(missing_ok=True)
 
 
 def read_reward(files: Mapping[str, bytes], key: str = "reward") -> tuple[float, dict[str, float]]:

@@ -45,7 +45,7 @@ class HarborTruth(Record):
     found_on: str = ""
     """Files and images that were tried, where they are not those beside which this stands."""
     by_hand: bool = False
-    """Whether nothing was tried: somebody read what the tests look at."""
+    """True if nothing was tried: somebody read what the tests look at."""
 
     def applied(self, spec: VerifierSpec) -> VerifierSpec:
         """Return a verifier in this mode."""

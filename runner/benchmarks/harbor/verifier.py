@@ -35,14 +35,14 @@ import tarfile
 import time
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from runner.benchmarks.harbor.artifact_transfer import carry_artifacts, save_published
 from runner.benchmarks.harbor.artifacts import PUBLISHED, RESERVED
 from runner.benchmarks.harbor.machine_changes import changed_programs, clip_paths
 from runner.benchmarks.harbor.overlay import overlay_work
-from runner.benchmarks.harbor.reward_files import NAMES, find_reward, only_file, read_reward
+from runner.benchmarks.harbor.reward_files import LOGS, read_reward, read_small_file, reward_files
 from runner.errors import EngineError, ImageError, SpoiledMachine, VerifierError, WorkspaceTooLarge
 from runner.records import Beside, ErrorInfo, ExecResult, ExecSpec, Record, SandboxSpec, Verdict
 from runner.sandbox.inside import proxied
@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from runner.protocols import Sandbox, SandboxProvider, Submission
     from runner.records import Changes, Environment, Image, Service, Task
 
-LOGS = "/logs/verifier"
 LIVE_FRESH = ("/tests", LOGS)
 """Folders that are mounted new, and open to root only, in the agent's container if the task is judged live there."""
 Mode = Literal["shared", "separate", "beside", "live", "pristine"]
@@ -92,7 +91,7 @@ class HarborVerifier(Record):
 
     @property
     def judge(self) -> None:
-        """None: tests decide, not a model."""
+        """Return None, because tests decide and not a model."""
 
     def collect(self, submission: Submission) -> tuple[str, ...]:
         """Save what the agent published in `/logs/artifacts`. See `protocols.CollectingVerifier`."""
@@ -218,7 +217,7 @@ class HarborVerifier(Record):
         components: dict[str, float] = {}
         error: ErrorInfo | None = None
         try:
-            reward, components = read_reward(_reward_files(result, judge, into), self.reward_key)
+            reward, components = read_reward(reward_files(result, judge, into), self.reward_key)
         except (VerifierError, WorkspaceTooLarge) as problem:
             reward, error = 0.0, _explain(problem, result, test)
         return Verdict(
@@ -346,36 +345,6 @@ def _is_new(folder: str, sandbox: Sandbox, into: Path) -> bool:
         tar.unlink(missing_ok=True)
 
 
-def _reward_files(result: ExecResult, judge: Sandbox, into: Path) -> dict[str, bytes]:
-    """Keep the folder of the reward for people. Return from it the reward file that counts, by name.
-
-    Many tests write a 0 first and the result last. Raises `VerifierError` if the tests did not end by themselves, or
-    if that file is not a small regular file.
-    """
-    kept = into / "verifier.tar"
-    kept.unlink(missing_ok=True)
-    with suppress(FileNotFoundError, WorkspaceTooLarge):  # the reward can be read without the other files
-        judge.get(LOGS, kept)
-    if result.ended != "exited":
-        raise VerifierError("The tests had not ended: what they had written is not a verdict.")
-    if kept.exists() and (files := find_reward(kept, PurePosixPath(LOGS).name)):
-        return files
-    for name in NAMES:
-        with suppress(FileNotFoundError):
-            return {name: _read(f"{LOGS}/{name}", judge, into)}
-    return {}
-
-
-def _read(path: str, sandbox: Sandbox, into: Path) -> bytes:
-    """Return the content of a small file of a sandbox. Raises as `Sandbox.get` and `only_file` do."""
-    tar = into / f"{PurePosixPath(path).name}.tar"
-    try:
-        sandbox.get(path, tar)
-        return only_file(tar)
-    finally:
-        tar.unlink(missing_ok=True)
-
-
 def _with_programs(verdict: Verdict, changes: Changes | None, sandbox: Sandbox, into: Path) -> Verdict:
     """Add to a verdict the programs that the agent changed and its tests may have run."""
     found = changed_programs(changes, sandbox.workdir, _pytest_reader(sandbox, into))
@@ -391,7 +360,7 @@ def _pytest_reader(sandbox: Sandbox, into: Path) -> Callable[[str], bool]:
         if next(left, None) is None:
             return True
         try:
-            return b"pytest" in _read(path, sandbox, into)
+            return b"pytest" in read_small_file(path, sandbox, into)
         except (FileNotFoundError, WorkspaceTooLarge, VerifierError):
             return True
 

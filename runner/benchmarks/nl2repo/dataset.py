@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from runner.benchmarks.nl2repo import published_folder, upstream
+from runner.benchmarks.nl2repo.instructions import Wording, instruction
 from runner.benchmarks.nl2repo.published_folder import DOCUMENT, Published
 from runner.benchmarks.nl2repo.suite import WORKSPACE, Suite, Truth
 from runner.benchmarks.nl2repo.upstream import Source
@@ -47,24 +48,6 @@ BUILD_SECONDS = 1800.0
 """Limit on the build of an image. Some have hundreds of megabytes of packages, which the build compiles."""
 LEAST_OF_PUBLISHED = 0.8
 """Smallest share of the published number of tests that upstream must pass here under `count: truth`."""
-INSTRUCTION = """\
-Build a Python project in the current directory, {workdir}, from the document {document}, which is all that you get. \
-Read the whole document first. Write every module that it describes, with exactly the names, signatures and behaviour \
-that it gives, and the packaging files, so that `pip install -e .` installs the library. It will be judged by a test \
-suite that you do not have: whatever the document says may be tested.{tests}
-Work on your own until the whole project is done; nobody answers questions.
-"""
-PAPER_INSTRUCTION = """\
-{document} in {workdir}, the current directory, describes a project. Implement all of it as the document requires, so \
-that it runs directly in this directory and can be used as the document's API Usage Guide says.{tests} Do this step by \
-step.
-"""
-"""What the authors' runner tells OpenHands, in our words: the document is the only requirement, hidden tests are not
-mentioned, and nothing says whether anybody answers questions."""
-PAPER_REVEALED = " The tests that judge it are in the directory already; they must pass as they are."
-REVEALED = (
-    " Those tests are in the directory already; they must pass as they are, and are put back before judging."
-)
 
 
 class PythonImage(Record):
@@ -97,10 +80,10 @@ class Nl2RepoBench(Record):
     pass_threshold: float = Field(default=1.0, ge=0, le=1)
     """Lowest reward with which a trial passes."""
     reveal_tests: bool = False
-    """Whether the agent gets the tests too (section 4.4.2)."""
+    """True if the agent gets the tests too (section 4.4.2)."""
     include: tuple[str, ...] = ()
     """Names of the tasks to use; if empty, all."""
-    instruction: Literal["ours", "paper"] = "ours"
+    instruction: Wording = "ours"
     """Words with which the agent gets its task. ours: warns of hidden tests and says that nobody answers questions,
     which suppresses early halts that the paper reports (section 4.2). paper: as the authors' agents got it."""
     answers_in_reach: Literal["refuse", "flag"] = "refuse"
@@ -305,16 +288,11 @@ class Nl2RepoBench(Record):
         cache, files = self.verifier.cache, tree_digest(task.directory, published_folder.PARTS)
         identity = digest([files, suite.identity, source.shaping, self.reveal_tests, self.verifier.shaping,
                            *(["paper"] if self.instruction == "paper" else [])])  # fmt: skip
-        words, tests = (
-            (PAPER_INSTRUCTION, PAPER_REVEALED) if self.instruction == "paper" else (INSTRUCTION, REVEALED)
-        )
         oracle = cache / "oracle" / short(digest([source.shaping, suite.deleted]))
         return task.model_copy(
             update={
                 "digest": identity,
-                "instruction": words.format(
-                    workdir=WORKSPACE, document=DOCUMENT, tests=tests if self.reveal_tests else ""
-                ),
+                "instruction": instruction(self.instruction, revealed=self.reveal_tests),
                 "environment": self._environment(task, source, suite, revealed=self.reveal_tests),
                 "agent_user": "agent",
                 "verifier": VerifierSpec(

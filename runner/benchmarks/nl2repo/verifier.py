@@ -73,7 +73,7 @@ class SuiteVerifier(Record):
 
     @property
     def judge(self) -> None:
-        """None: tests decide, not a model."""
+        """Return None, because tests decide and not a model."""
 
     @property
     def shaping(self) -> dict[str, str]:

@@ -88,7 +88,7 @@ class ProjectSetupBench(Record):
     include: tuple[str, ...] = ()
     """Names of the tasks to use; if empty, all."""
     truthless: bool = False
-    """Whether tasks without a truth run, too. Their reward is 1.0 if a test was executed."""
+    """True if tasks without a truth run, too. Their reward is 1.0 if a test was executed."""
     verifier: ProjectSetupVerifier
 
     @classmethod

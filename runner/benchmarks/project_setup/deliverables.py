@@ -116,7 +116,7 @@ class Rerun(Record):
     """Result of the two scripts, run from scratch in a sandbox of their own."""
 
     built: bool
-    """Whether the image was built and either a test was executed or the script ended with exit code 0."""
+    """True if the image was built and either a test was executed or the script ended with exit code 0."""
     readings: tuple[Reading, ...] = ()
     """Observed runs of frameworks, in their order; empty if no test was executed."""
     script_size: int | None = None

@@ -57,7 +57,7 @@ class Project(Record):
     test_seconds: float = Field(default=1800.0, gt=0)
     """Time limit for one run of the script."""
     git: bool = False
-    """Whether the project keeps its `.git`: all of the folder is the project, which must be a clone of its own."""
+    """True if the project keeps its `.git`: all of the folder is the project, which must be a clone of its own."""
 
     @model_validator(mode="after")
     def _names_are_safe(self) -> Self:

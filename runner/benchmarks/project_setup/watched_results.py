@@ -142,7 +142,7 @@ class Watched(NamedTuple):
     """Exit code of the script; 128 + n for signal n; None when it did not end by itself."""
     output: str = ""
     full: bool = False
-    """Whether the channel could not carry everything."""
+    """True if the channel could not carry everything."""
 
 
 class Pristine:

@@ -38,7 +38,7 @@ class ConstructionModel:
     def __init__(
         self, gateway: Gateway, model: Model, task: str, ledgers: Path, usd: float, record: Path | None = None
     ) -> None:
-        """`ledgers`: folder of the calls; `usd`: limit on the task's cost; `record`: folder of a new cassette."""
+        """`ledgers` is the folder of the calls, `usd` the limit on the cost, `record` the folder of a new cassette."""
         self._gateway, self._model, self._task = gateway, model, task
         self._ledgers, self._usd, self._record = ledgers, usd, record
         self.cost_usd: float | None = 0.0

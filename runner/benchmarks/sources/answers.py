@@ -75,7 +75,7 @@ class Answers:
     """The answers of one task, in a folder beside it."""
 
     def __init__(self, folder: Path, model: AskModel | None, tries: int) -> None:
-        """Without a `model`, every answer must have been written by hand. `tries` limits the attempts at one answer."""
+        """`model` is asked; None means that people write every answer. `tries` limits the attempts at one answer."""
         self.folder, self._model, self._tries = folder, model, tries
 
     @property

@@ -54,9 +54,9 @@ class HiredCrew:
         self.unfit = ""
         """Reason why no crew can start on the node; empty if none is known."""
         self.is_sound = False
-        """Whether the crew's node can run trials."""
+        """True if the crew's node can run trials."""
         self.ready = False
-        """Whether the crew may be given trials."""
+        """True if the crew may be given trials."""
         self.has_delivered = False
         self.running: dict[Future[TrialRecord], PlannedTrial] = {}
         self.employment: asyncio.Task[None]

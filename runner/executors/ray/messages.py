@@ -39,7 +39,7 @@ class Address(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """How a trial ended on a crew: a record, or exactly one of the four reasons why there is none."""
+    """The end of a trial on a crew: a record, or exactly one of the four reasons why there is none."""
 
     record: TrialRecord | None = None
     parcel: Any = None
@@ -51,9 +51,9 @@ class Ended(NamedTuple):
     broken: str = ""
     """Reason why the crew could go on neither with it nor with other trials."""
     failure: str = ""
-    """What is wrong with `outputs/`."""
+    """Defect of `outputs/`, for the user."""
     unstarted: bool = False
-    """Whether no place was free for it in time, or the sweep was stopped before it started."""
+    """True if no place was free for it in time, or the sweep was stopped before it started."""
 
 
 class Secrets(dict[str, str]):

@@ -7,14 +7,14 @@ import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Literal, Self
 
 from docker import APIClient
 from docker.errors import APIError, NotFound
 
-from runner.errors import EngineError, ImageError, SpoiledMachine
+from runner.errors import ImageError, SpoiledMachine
 from runner.protocols import Sandbox
 from runner.records import Changes, Counted, ExecResult, ExecSpec, Image, LentPorts, SandboxSpec
 from runner.sandbox import tar_streams
@@ -42,14 +42,6 @@ from runner.sandbox.limits import MEGABYTE, Limits
 
 UNTRUSTED = (f"{snapshots.REPOSITORY}:", f"{agent_builds.REPOSITORY}:")
 """Prefixes of the references of images that an agent made."""
-EXCESS_MESSAGES = {
-    "disk": "More than {0.disk_mb} MiB (sandbox.disk_mb, or the task's own), holes in files counted",
-    "files": "More than {0.files} files (sandbox.files), or folders nested too deeply to count them",
-}
-"""Limit that a machine exceeds -> reason why the machine is not copied, and so not judged."""
-HOST_FAULTS = ("no space left on device", "No such container")
-"""Messages of the engine when the host's disk is full, or when somebody else removed the container. The agent is not to
-blame for these."""
 
 
 class DockerSandbox:
@@ -72,9 +64,9 @@ class DockerSandbox:
         self._pid = 0
         self._files = Files(api, "")
         self._was_used = spec.image.reference.startswith(UNTRUSTED)
-        """Whether something that may be hostile has run in the container."""
+        """True if something that may be hostile has run in the container."""
         self._has_run = False
-        """Whether a command, or the image's ENTRYPOINT, has run in this container."""
+        """True if a command, or the image's ENTRYPOINT, has run in this container."""
         self._entrypoint_ended = False
         self._killed = False
         self._layers: overlay_layer.Layers | None = None
@@ -127,16 +119,7 @@ class DockerSandbox:
             ending = self._run(spec, output, stopper(spec.timeout_seconds, cancelled, extension))
             seconds = time.monotonic() - began
         self._was_used = True
-        exited = isinstance(ending, int)
-        return ExecResult(
-            exit_code=ending if exited else None,
-            ended="exited" if exited else ending,
-            stdout=output.stdout,
-            stderr=output.stderr,
-            seconds=seconds,
-            output_bytes=output.total,
-            output_cut=output.cut,
-        )
+        return output.result(ending, seconds)
 
     def put(self, source: Path, target: str) -> None:
         """See `protocols.Sandbox`. The members of a tar keep their owners and modes."""
@@ -222,9 +205,8 @@ class DockerSandbox:
             with self._faults("making a sandbox ready for its snapshot"):
                 excess = self._written().excess
                 if excess:  # a copy would write all of it to the host's disk again
-                    raise SpoiledMachine(
-                        f"The machine is not copied: {EXCESS_MESSAGES[excess].format(self._limits)}."
-                    )
+                    complaint = disk_usage.COMPLAINTS[excess].format(self._limits)
+                    raise SpoiledMachine(f"The machine is not copied: {complaint}.")
                 self._taken.clear()
                 self._files.make_room()
             with engine_faults("taking a snapshot of a sandbox"):
@@ -249,7 +231,7 @@ class DockerSandbox:
 
     @property
     def _is_untrusted(self) -> bool:
-        """Whether a process that may be hostile can be in the way of the engine, so that it must be frozen."""
+        """Return whether a process that may be hostile can be in the way of the engine, so that it must be frozen."""
         return self._was_used or self._has_run
 
     def _start(self) -> None:
@@ -296,19 +278,8 @@ class DockerSandbox:
             raise ImageError(f"{self.image.reference} cannot be used: {ended}")
         self._entrypoint_ended = bool(ended)
 
-    @contextmanager
-    def _faults(self, doing: str) -> Iterator[None]:
-        """Raise the engine's faults as `engine_faults` does, but as `SpoiledMachine` if only this used container is
-        affected.
-        """
-        try:
-            with engine_faults(doing):
-                yield
-        except EngineError as error:
-            is_ours = any(words in str(error) for words in HOST_FAULTS)
-            if not self._was_used or is_ours or not stuck_containers.answers(self._api):
-                raise
-            raise SpoiledMachine(f"The machine can no longer be used: {error}") from error
+    def _faults(self, doing: str) -> AbstractContextManager[None]:
+        return stuck_containers.machine_faults(self._api, doing, used=self._was_used)
 
     def _written(self, *, listed: bool = False) -> disk_usage.Layer:
         """Measure what the container has written, and list it if `listed`. A dead container is measured only once."""

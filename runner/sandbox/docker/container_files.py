@@ -49,7 +49,7 @@ class Files:
     def __init__(self, api: APIClient, container: str) -> None:
         self._api, self._container = api, container
         self.are_still = False
-        """Whether no process is alive that could change the files, and the engine can read the container's user
+        """True if no process is alive that could change the files, and the engine can read the container's user
         files."""
 
     def put(self, source: Path, target: str, *, freeze: bool = True) -> None:

@@ -30,7 +30,11 @@ LOOK_SHARE = 10
 """Pause after a slow look, as a multiple of its duration."""
 AGAIN_SECONDS = 0.5
 """Pause before a failed count is repeated, in seconds. A busy engine can be short of open files."""
-
+COMPLAINTS = {
+    "disk": "More than {0.disk_mb} MiB (sandbox.disk_mb, or the task's own), holes in files counted",
+    "files": "More than {0.files} files (sandbox.files), or folders nested too deeply to count them",
+}
+"""Limit that a machine exceeds -> reason why the machine is not copied, and so not judged; a format of `Limits`."""
 
 Read = Callable[[int], tuple[int, Changes | None] | None]
 """Function that counts changed paths without the engine, up to a limit, and may list them. See `overlay_layer`."""

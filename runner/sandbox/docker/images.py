@@ -123,29 +123,12 @@ class Images:
         began, note = time.monotonic(), ""
         context = _buildable(environment)
         if environment.image:
-            with self._lock:
-                one_at_a_time = self._pulls[environment.image]
-            with one_at_a_time:
-                if found := self._local(environment.image):
-                    return Image(
-                        id=found, reference=environment.image, digest=self._digest(environment.image)
-                    )
-                if not (reason := self._unpulled.get(environment.image)):
-                    reason = self._pull(environment.image, progress)
-                if found := self._local(environment.image):
-                    seconds = time.monotonic() - began
-                    return Image(
-                        id=found,
-                        reference=environment.image,
-                        digest=self._digest(environment.image),
-                        origin="pulled",
-                        seconds=seconds,
-                    )
-                if context:
-                    self._unpulled[environment.image] = reason or "its registry did not say why"
+            found = self._declared(environment.image, progress, once=context is not None)
+            if isinstance(found, Image):
+                return found
             if context is None:
                 raise ImageError(
-                    f"Image {environment.image} is not on this machine and cannot be pulled ({reason}), and the task "
+                    f"Image {environment.image} is not on this machine and cannot be pulled ({found}), and the task "
                     f"has no Dockerfile to build instead. Load it (`docker load`) or log in to its registry."
                 )
             note = f"declared image {environment.image} could not be pulled; its Dockerfile was built instead"
@@ -160,8 +143,33 @@ class Images:
             with progress("building"):
                 return self._build(context, environment.build_timeout_seconds, arguments, tag)
 
-        found = self.shared.obtain(tag, make, progress) if self.shared else make()
-        return Image(id=found, reference=tag, origin="built", note=note, seconds=time.monotonic() - began)
+        built = self.shared.obtain(tag, make, progress) if self.shared else make()
+        return Image(id=built, reference=tag, origin="built", note=note, seconds=time.monotonic() - began)
+
+    def _declared(self, reference: str, progress: ImageProgress, *, once: bool) -> Image | str:
+        """Return the image that a task declares, pulled if need be, or why it cannot be pulled.
+
+        After a failure under `once`, no later call pulls the image.
+        """
+        began = time.monotonic()
+        with self._lock:
+            one_at_a_time = self._pulls[reference]
+        with one_at_a_time:
+            if found := self._local(reference):
+                return Image(id=found, reference=reference, digest=self._digest(reference))
+            if not (reason := self._unpulled.get(reference)):
+                reason = self._pull(reference, progress)
+            if found := self._local(reference):
+                return Image(
+                    id=found,
+                    reference=reference,
+                    digest=self._digest(reference),
+                    origin="pulled",
+                    seconds=time.monotonic() - began,
+                )
+            if once:
+                self._unpulled[reference] = reason or "its registry did not say why"
+            return reason
 
     def _inspect(self, reference: str) -> dict[str, Any]:
         return self._api.inspect_image(reference)  # type: ignore[no-untyped-call, no-any-return]

@@ -38,7 +38,8 @@ MAIN = "main"
 OPEN = {"network_mode": open_network.NAME}
 """Network of an open sandbox. It must exist: see `open_network.ensure`."""
 SEALED = {"network_mode": "none", "sysctls": {"net.ipv4.ip_unprivileged_port_start": "0"}}
-"""No network but the container's own loopback, where an unprivileged supervisor answers lookups on port 53."""
+"""Options of a sealed sandbox: its only network is its own loopback, where an unprivileged supervisor answers lookups
+on port 53."""
 NAMES = {
     "/etc/hosts": f"127.0.0.1 localhost {HOSTNAME}\n::1 localhost ip6-localhost ip6-loopback\n",
     "/etc/resolv.conf": f"nameserver {RESOLVER}\noptions timeout:1\n",

@@ -1,4 +1,4 @@
-"""What a container wrote, read from the folders of its layers, where this process may read them.
+"""List what a container wrote, from the folders of its layers, where this process may read them.
 
 The engine compares every file of the image with the container's for this, which takes most of a short trial's processor
 time. The overlay file system already holds the answer: its upper folder has only what was written. Whatever is unusual

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,10 @@ from docker.errors import APIError, NotFound
 from docker.types import LogConfig, Mount
 from requests.exceptions import RequestException
 
+from runner.errors import EngineError, SpoiledMachine
 from runner.sandbox.docker import base_image, stuck_containers_inside
 from runner.sandbox.docker.engine import call
-from runner.sandbox.docker.engine_faults import CONFLICT, ENGINE_FAULTS, NOT_FOUND
+from runner.sandbox.docker.engine_faults import CONFLICT, ENGINE_FAULTS, NOT_FOUND, engine_faults
 
 KILL_SECONDS = 30.0
 """Longest wait for the engine to kill a container; the engine itself waits 10 s for the container's death."""
@@ -33,8 +35,27 @@ HELPER_SECONDS = 60
 """Time limit of a helper container, in seconds."""
 PAUSE_SECONDS = 0.5
 """Pause between two attempts to remove a container."""
+HOST_FAULTS = ("no space left on device", "No such container")
+"""Messages of the engine when the host's disk is full, or when somebody else removed the container. The agent is not to
+blame for these."""
 GROUPS = Path("/sys/fs/cgroup")
 DOOMED, LAYERS, SEEN_GROUPS, PROGRAM = "/doomed", "/layers", "/groups", "/stuck_inside.py"
+
+
+@contextmanager
+def machine_faults(api: APIClient, doing: str, *, used: bool) -> Iterator[None]:
+    """Raise the engine's faults as `engine_faults` does, but as `SpoiledMachine` if only this container is affected.
+
+    `used` says whether something that may be hostile has run in the container; only then it can be to blame.
+    """
+    try:
+        with engine_faults(doing):
+            yield
+    except EngineError as error:
+        is_ours = any(words in str(error) for words in HOST_FAULTS)
+        if not used or is_ours or not answers(api):
+            raise
+        raise SpoiledMachine(f"The machine can no longer be used: {error}") from error
 
 
 def answers(api: APIClient) -> bool:

@@ -78,7 +78,7 @@ def test_a_document_has_its_sections_and_an_author(place: Path) -> None:
     text = (place / "start.md").read_text()
     heads = ("Project Description", "Supports", "API Usage Guide", "Implementation Nodes")
     assert [line[3:] for line in text.splitlines() if line.startswith("## ")] == list(heads)
-    assert document.TODO not in text
+    assert document.UNWRITTEN not in text
     authors = json.loads((place / "making" / "written_by.json").read_text())
     assert {name: author["by"] for name, author in authors.items()} == {"start.md": "by hand"}
 

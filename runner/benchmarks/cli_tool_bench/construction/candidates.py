@@ -70,7 +70,7 @@ class Filters(Record):
     )
     """Words of which a description must contain at least one."""
     license: bool = True
-    """Whether a candidate must have a licence."""
+    """True if a candidate must have a licence."""
     build_files: dict[str, tuple[str, ...]] = {
         "python": ("setup.py", "setup.cfg", "pyproject.toml"),
         "javascript": ("package.json",),

@@ -80,27 +80,27 @@ def unroll(schema: Schema, cap: int, exclude: Mapping[str, str] | None = None) -
             excluded.append(ExcludedClass(name=name, reason=fault))
             continue
         words = (schema.command.name, *wanted.path)
+        exercised = tuple(parameter.name for parameter in wanted.exercised)
         description = _description(words, wanted)
         found.append(
             CommandClass(
-                name=name,
-                words=words,
-                exercised=tuple(parameter.name for parameter in wanted.exercised),
-                parameters=parameters,
-                description=description,
+                name=name, words=words, exercised=exercised, parameters=parameters, description=description
             )
         )
-    known = {
-        key for path, command in walk(schema.command) for p in command.parameters for key in _keys(p, path)
-    }
-    if unknown := [key for key in exclude if key not in known]:
-        raise rejected(
-            "classes", f"{unknown[0]!r} is to be excluded, and no command has it: correct tool.yaml."
-        )
+    _check_excluded(schema.command, exclude)
     if not found:
         raise rejected("classes", "no command class is left: exclude less.")
     dropped = tuple(command_class.name for command_class in found[cap:])
     return Unrolled(classes=tuple(found[:cap]), dropped=dropped, excluded=tuple(excluded))
+
+
+def _check_excluded(root: Command, exclude: Mapping[str, str]) -> None:
+    """Raise `RejectedError` if a parameter is to be excluded that no command has."""
+    known = {key for path, command in walk(root) for p in command.parameters for key in _keys(p, path)}
+    if unknown := [key for key in exclude if key not in known]:
+        raise rejected(
+            "classes", f"{unknown[0]!r} is to be excluded, and no command has it: correct tool.yaml."
+        )
 
 
 class _Wanted(Record):

@@ -38,7 +38,7 @@ class Outcome(Record):
     task: str = ""
     """Name of the candidate's task folder, once there is a recipe."""
     unreviewed: bool = False
-    """Whether the candidate was chosen although fewer than two people have confirmed it."""
+    """True if the candidate was chosen although fewer than two people have confirmed it."""
     rejection: Rejection | None = None
     """The rejection that stopped the candidate; None if there was none so far."""
 

@@ -44,7 +44,7 @@ class CurateCliTools(Job):
     choose: int = Field(default=100, ge=1)
     """Number of tasks to choose, balanced by difficulty, language and domain."""
     unreviewed: bool = False
-    """Whether tasks that nobody has reviewed may be chosen."""
+    """True if tasks that nobody has reviewed may be chosen."""
     seed: int = Field(default=0, ge=0, lt=2**32)
     """Seed that decides between tasks that would balance the choice alike."""
 

@@ -83,10 +83,10 @@ class ImportCliToolBench(Job):
     bad_cases: Literal["refuse", "drop"] = "refuse"
     """Treatment of a case that cannot be run: a command with a NUL byte, a file outside of `/test_data`."""
     vendor: bool = False
-    """Whether to add to each reference the packages that it requires, fetched from the language's package index
+    """True to add to each reference the packages that it requires, fetched from the language's package index
     (`dataset.indexes`, else that of this machine's own clients)."""
     check: bool = True
-    """Whether to install each reference, as in a trial of `dataset`, and to run its command."""
+    """True to install each reference, as in a trial of `dataset`, and to run its command."""
     seconds: float = Field(default=120.0, gt=0)
     """Time limit of one run of a generator, in wall seconds."""
 

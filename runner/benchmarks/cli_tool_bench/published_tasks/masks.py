@@ -75,7 +75,7 @@ class _Reader:
     """Follows the value of an output through a method."""
 
     def __init__(self, names: dict[str, ast.expr], inherited: _Chain) -> None:
-        """`names`: constants of the module and of its classes; `inherited`: what the base class replaces."""
+        """`names` holds the constants of the module and of its classes, `inherited` the base class's replacements."""
         self._names, self._inherited = dict(names), inherited
         self._values: dict[str, _Chain] = {}
         self._latest: _Chain = ()

@@ -43,7 +43,7 @@ class Expected(BaseModel):
     file: Annotated[tuple[str, ...], BeforeValidator(_several)] = ()
     number: Annotated[tuple[dict[str, Any], ...], BeforeValidator(_several)] = ()
     multi: bool = False
-    """Whether the files belong together: alternatives of one table, or the parts of one figure."""
+    """True if the files belong together: alternatives of one table, or the parts of one figure."""
 
     @field_validator("file")
     @classmethod

@@ -49,7 +49,7 @@ class Grading:
 
     @property
     def is_figure(self) -> bool:
-        """Whether the data of a figure is judged."""
+        """Return whether the data of a figure is judged."""
         return any(part["kind"] == "compare_image" for alternatives in self.parts for part in alternatives)
 
     def add(self, name: str, content: bytes | Path) -> str:

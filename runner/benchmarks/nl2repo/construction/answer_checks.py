@@ -1,4 +1,4 @@
-"""What an answer for a document must look like. Whatever a model was talked into, it can only write plain Markdown."""
+"""Check a model's answers for a document. Whatever the model was talked into, only plain Markdown passes."""
 
 from __future__ import annotations
 

@@ -9,7 +9,8 @@ from typing import NamedTuple
 from runner.benchmarks.nl2repo.specification.entries import Entry
 from runner.benchmarks.nl2repo.suite import covered
 
-TODO = "TODO"
+UNWRITTEN = "TODO"
+"""Word that stands in a document where its author still has to write."""
 DOCUMENT = """\
 # {name}
 
@@ -44,7 +45,7 @@ _LEFT_OUT = ("PKG-INFO", "setup.cfg.orig")
 
 
 class Facts(NamedTuple):
-    """What a document is made of, beside what is written."""
+    """The parts of a document that are computed from the library; the other parts are written."""
 
     name: str
     version: str

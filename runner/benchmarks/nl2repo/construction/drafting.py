@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from runner.benchmarks.nl2repo.construction import answer_checks, questions
-from runner.benchmarks.nl2repo.construction.document import TODO, Facts, document
+from runner.benchmarks.nl2repo.construction.document import UNWRITTEN, Facts, document
 from runner.benchmarks.nl2repo.published_folder import DOCUMENT, MAKING
 from runner.benchmarks.nl2repo.specification.entries import Entry
 from runner.benchmarks.nl2repo.specification.used_names import TestFile, used_names
@@ -23,7 +23,7 @@ Check = Callable[[str], str]
 
 
 class Material(NamedTuple):
-    """What a model is shown."""
+    """The material that a model is shown."""
 
     facts: Facts
     root: Path
@@ -37,7 +37,7 @@ class Draft(NamedTuple):
 
     text: str
     failures: list[str]
-    """Reasons why entries were not written; the document has `TODO` in their place."""
+    """Reasons why entries were not written; the document has `UNWRITTEN` in their place."""
 
 
 def entries_to_describe(
@@ -88,23 +88,23 @@ def draft(material: Material, answers: Answers, say: Callable[[str], None]) -> D
             texts[question.file] = answers.get(question, check)
         except RejectedError as error:
             failures.append(error.rejection.reason)
-            texts[question.file] = TODO
+            texts[question.file] = UNWRITTEN
         if due:
-            outcome = "REJECTED" if texts[question.file] == TODO else "written"
+            outcome = "REJECTED" if texts[question.file] == UNWRITTEN else "written"
             say(f"[{number}/{len(every)}] {question.file}: {outcome}")
     examples = texts[questions.EXAMPLES]
     text = document(
         material.facts,
         texts[questions.OVERVIEW],
-        TODO if examples == TODO else f"```python\n{examples.strip()}\n```",
+        UNWRITTEN if examples == UNWRITTEN else f"```python\n{examples.strip()}\n```",
         lambda entry: texts[f"entries/{entry.name}.md"],
     )
     return Draft(text, failures)
 
 
 def skeleton(facts: Facts) -> str:
-    """Return the document with `TODO` wherever somebody has to write."""
-    return document(facts, TODO, TODO, lambda _: TODO)
+    """Return the document with `UNWRITTEN` wherever somebody has to write."""
+    return document(facts, UNWRITTEN, UNWRITTEN, lambda _: UNWRITTEN)
 
 
 def write_document(folder: Path, text: str, author: str) -> None:

@@ -1,4 +1,4 @@
-"""Whether a release may become a task: its size, its age and its licence (section 3.1.1, appendix C.1).
+"""Check whether a release may become a task: its size, its age and its licence (section 3.1.1, appendix C.1).
 
 Two of the paper's criteria are checked elsewhere or not at all. Upstream must pass its own tests, which
 `ground_truth` finds out. The ten stars on GitHub are in no archive, so nobody checks them here.

@@ -63,7 +63,7 @@ class PythonChoice(Record):
 
 
 class Hints(Record):
-    """What a user knows about a task's source and its archive does not say."""
+    """Facts about a task's source that its archive does not state, so that the user has to."""
 
     requires: tuple[str, ...] = ()
     """Packages that its tests require although its archive does not say so."""
@@ -89,7 +89,7 @@ class _Seen:
         self.strangers = 0
         """Number of archives that hold another library than the one described."""
         self.guessed = guessed
-        """Whether the package's name is a guess, so that its archives have to resemble the document."""
+        """True if the package's name is a guess, so that its archives have to resemble the document."""
 
     def best(self) -> tuple[Candidate, Path, Count] | None:
         """Return the candidate with tests whose number is closest to the published one; of equals the first seen.

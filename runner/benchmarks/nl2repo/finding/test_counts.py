@@ -23,7 +23,7 @@ class Count(NamedTuple):
 
     tests: int
     exact: bool
-    """Whether every parametrization is a literal list. Otherwise there are at least `tests` tests."""
+    """True if every parametrization is a literal list. Otherwise there are at least `tests` tests."""
 
 
 def test_files(root: Path, published: Published) -> list[Path]:

@@ -60,7 +60,7 @@ class FindNl2RepoSources(Job):
     before: str = Field(default="", pattern=r"(\d{4}-\d\d-\d\d)?")
     """Date, YYYY-MM-DD, after which uploads are left out."""
     debian: bool = True
-    """Whether Debian's source packages are tried too, which needs Docker."""
+    """True if Debian's source packages are tried too, which needs Docker."""
 
     @field_validator("packages")
     @classmethod

@@ -67,7 +67,7 @@ class MakeNl2RepoTask(Job):
     since: str | None = Field(default="", pattern=r"(\d{4}-\d\d-\d\d)?")
     """Day, YYYY-MM-DD, before which a release is too old; if empty, three years before today. None takes any."""
     draft: bool = False
-    """Whether the model writes the document."""
+    """True if the model writes the document."""
     usd: float = Field(default=5.0, gt=0)
     """Limit on the cost of the draft, in USD."""
     tries: int = Field(default=3, ge=1)
@@ -183,7 +183,7 @@ class MakeNl2RepoTask(Job):
         (folder / "test_case_count.txt").write_text("1")
         node = source.model_dump(mode="json", exclude_defaults=True)
         (folder / "source.yaml").write_text(yaml.safe_dump(node, sort_keys=False, width=10_000))
-        drafting.write_document(folder, drafting.skeleton(material.facts), document.TODO)
+        drafting.write_document(folder, drafting.skeleton(material.facts), document.UNWRITTEN)
         write_inventory(entries, folder / "inventory.json")
 
     def _material(self, source: Source, fetched: Path, tests: list[str]) -> drafting.Material:
@@ -232,8 +232,8 @@ class MakeNl2RepoTask(Job):
         )
         if made.failures:
             raise ConfigError(
-                f"{len(made.failures)} parts are {document.TODO} in it. Run the command again, or write their files in "
-                f"{folder / published_folder.MAKING}:\n" + "\n".join(made.failures)
+                f"{len(made.failures)} parts are {document.UNWRITTEN} in it. Run the command again, or write their "
+                f"files in {folder / published_folder.MAKING}:\n" + "\n".join(made.failures)
             )
 
     def _estimate(self, dataset: Nl2RepoBench, folder: Path, sweep: Sweep, say: partial[None]) -> str:

@@ -17,9 +17,9 @@ class Attempt(NamedTuple):
     cell: str
     reported: Reported
     believed: bool
-    """Whether the judge believed the report; nothing passes in another one."""
+    """True if the judge believed the report; nothing passes in another one."""
     late: bool
-    """Whether a command reached its time limit."""
+    """True if a command reached its time limit."""
 
 
 class Unsolved(Record):

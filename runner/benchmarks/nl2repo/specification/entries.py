@@ -24,7 +24,7 @@ class Entry(Record):
     file: str
     line: int
     public: bool
-    """Whether no part of the name begins with `_`, except dunder names."""
+    """True if no part of the name begins with `_`, except dunder names."""
 
     @property
     def short(self) -> str:

@@ -34,14 +34,14 @@ class ExecutionAgent(InProcess, Limits):
     version: str
     """Version of the prompts and the loop. Only this number represents them in a trial's key."""
     preparation: bool = True
-    """Whether the preparation collects guidelines and hints before the loop (Table 3, no preparation phase)."""
+    """True if the preparation collects guidelines and hints before the loop (Table 3, no preparation phase)."""
     feedback: bool = True
-    """Whether the agent runs commands in a loop. If not, one answer gives both scripts (Table 3, no feedback phase)."""
+    """True if the agent runs commands in a loop. If not, one answer gives both scripts (Table 3, no feedback phase)."""
     guidelines: bool = True
-    """Whether the preparation asks for guidelines for languages and for any project (Table 3); those for containers are
+    """True if the preparation asks for guidelines for languages and for any project (Table 3); those for containers are
     always asked for."""
     retrieval: bool = True
-    """Whether the preparation reads CI scripts and asks a search engine (Table 3)."""
+    """True if the preparation reads CI scripts and asks a search engine (Table 3)."""
     helper_model: Model | None = Field(default=None, exclude_if=lambda model: model is None)
     """Model that is asked for the preparation and for summaries; None: the trial's own. Both share the trial's caps."""
     search: Search | None = None

@@ -50,7 +50,7 @@ class Manners(Record):
     protocol: Literal["tools", "json"] = "tools"
     """tools: the provider's own tool calls. json: a JSON object in the model's words, as in the paper."""
     more_tools: bool = True
-    """Whether there are `edit_file`, `check_scripts` and ranges of lines; False in the paper."""
+    """True if there are `edit_file`, `check_scripts` and ranges of lines; False in the paper."""
     format_retries: int = Field(default=5, ge=0)
     """Number of invalid answers of an attempt that cost no command; 0 in the paper."""
     parallel_calls: int = Field(default=5, ge=1)
@@ -61,9 +61,9 @@ class Manners(Record):
     context_share: float = Field(default=0.8, ge=0, le=1)
     """Share of the context window that a prompt may fill; 0, as in the paper: the window is not looked at."""
     tell_left: bool = True
-    """Whether the model is told what money and time are left, beside commands; False in the paper."""
+    """True if the model is told what money and time are left, beside commands; False in the paper."""
     final_delivery: bool = True
-    """Whether a last answer is kept for files that are missing when something runs out; False in the paper."""
+    """True if a last answer is kept for files that are missing when something runs out; False in the paper."""
 
     @property
     def tool_names(self) -> tuple[str, ...]:

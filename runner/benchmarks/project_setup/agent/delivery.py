@@ -1,4 +1,4 @@
-"""Both scripts from one answer of the model, and writing them to the workspace."""
+"""Read both scripts from one answer of the model, and write them to the workspace."""
 
 from __future__ import annotations
 

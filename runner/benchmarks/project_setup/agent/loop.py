@@ -103,7 +103,7 @@ class Attempt:
         self.steps: list[Step] = []
         """Steps so far, one for each command."""
         self.done = False
-        """Whether the goals are reached."""
+        """True if the goals are reached."""
         self.over = ""
         """Part of the trial's budget or time that is nearly spent; empty as long as nothing is."""
 

@@ -141,11 +141,11 @@ class Manner(NamedTuple):
     """Manner in which the model is asked."""
 
     native: bool = False
-    """Whether it calls tools by its provider's API instead of by JSON in its words."""
+    """True if it calls tools by its provider's API instead of by JSON in its words."""
     more_tools: bool = False
-    """Whether there are the tools that the paper does not have."""
+    """True if there are the tools that the paper does not have."""
     marked: bool = False
-    """Whether what stays the same is marked for the provider's cache."""
+    """True if what stays the same is marked for the provider's cache."""
 
 
 class View(NamedTuple):

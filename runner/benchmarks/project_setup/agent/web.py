@@ -61,9 +61,9 @@ class HttpSearch(Record):
     results: str
     """JMESPath from the answer to a list of mappings with `address` and, optionally, `text`."""
     read_pages: bool = True
-    """Whether each page is fetched. If not, the engine's own text of a result is used."""
+    """True if each page is fetched. If not, the engine's own text of a result is used."""
     private: bool = False
-    """Whether pages are also read from this machine and its private networks, on any port."""
+    """True if pages are also read from this machine and its private networks, on any port."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -17,6 +17,7 @@ from runner.benchmarks.project_setup.frameworks.result_lines import NAME, Run, c
 _VERSION: Final = re.compile(r"TAP version 1[34]$")
 _PLAN: Final = re.compile(r"1\.\.(\d{1,9})(?: *#.*)?$")
 _POINT: Final = re.compile(r"(not )?ok \d+\b(?:.*? #\s*(skip|todo)\b)?", re.IGNORECASE)
+"""Test point. Its second group is one of the protocol's two directives: SKIP, or TODO for one expected to fail."""
 _NODE: Final = re.compile(r"# cancelled \d+$")
 """Line that only node's own runner prints, at most six lines after a stream. Node's reader knows more."""
 _NODE_LINES: Final = 6
@@ -28,6 +29,7 @@ _PROVE: Final = re.compile(
 _PROVE_FILE: Final = re.compile(r"\S+ +\(Wstat: [\w() ]*Tests: \d+ Failed: (\d{1,9})\)$")
 _PROVE_SKIPPED: Final = re.compile(r"\s+\(less (\d{1,9}) skipped subtests?: \d+ okay\)$")
 _PROVE_TODO: Final = re.compile(r" +TODO passed: +([\d, -]+)$")
+"""Line of `prove` with the numbers of points that passed although the directive TODO says that they should fail."""
 _PROVE_END: Final = re.compile(r"Files=\d+, Tests=(\d{1,9}),")
 
 
@@ -41,7 +43,7 @@ class _Stream:
     points: Counter[str] = field(default_factory=Counter)
     """Outcome -> number of points."""
     sure: bool = False
-    """Whether a version line or a plan shows that the text is this protocol."""
+    """True if a version line or a plan shows that the text is this protocol."""
     file: str = ""
     """File that `prove` runs; empty for a program that prints the protocol by itself."""
     named: dict[str, Ended] = field(default_factory=dict)
@@ -131,7 +133,7 @@ def _name(file: str, line: str, point: re.Match[str]) -> str:
 
 
 def _outcome(*, failed: bool, directive: str) -> Ended:
-    """Return the outcome of a point. A TODO point should fail, so it counts as failed when it passes."""
+    """Return the outcome of a point. One with the directive TODO should fail, so it counts as failed when it passes."""
     if directive == "skip":
         return "skipped"
     if directive == "todo":

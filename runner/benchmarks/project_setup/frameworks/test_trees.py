@@ -16,6 +16,7 @@ _SUBTEST: Final = re.compile(r"(?P<indent> *)# Subtest: (?P<name>.*)")
 _POINT: Final = re.compile(
     r"(?P<indent> *)(?P<bad>not )?ok \d+ - (?P<name>.*?)(?: # (?P<note>SKIP|TODO)\b.*)?$"
 )
+"""Test point of TAP. Its note is one of the protocol's two directives: SKIP, or TODO for one expected to fail."""
 
 
 @dataclass(frozen=True)

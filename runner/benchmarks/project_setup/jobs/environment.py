@@ -45,7 +45,7 @@ class MakeEnvironment(Job):
     commit: str = ""
     """Commit, tag or branch of a git repository that is given by its address; empty: its main branch."""
     keep_git: bool = False
-    """Whether the agent and its scripts have the `.git` of a git address, for `git describe` and setuptools_scm."""
+    """True if the agent and its scripts have the `.git` of a git address, for `git describe` and setuptools_scm."""
     max_mb: float = Field(default=500.0, gt=0)
     """Largest unpacked size of the project."""
     build_seconds: float = Field(default=900.0, gt=0)

@@ -24,8 +24,8 @@ PIPE = 1 << 20
 HEAD, TAIL = 1 << 20, 3 << 20
 """First and last bytes of a program's output that are kept."""
 IDLE_LOOKS, REST_SECONDS = 20, 5.0
-"""After a program's end: number of looks (together a second) without output after which a process that still holds the
-streams counts as a daemon, and the time for which further output still counts as the program's."""
+"""Number of looks without output, together a second, after which a process that still holds the streams of an ended
+program counts as a daemon; and the time after the end for which further output still counts as the program's."""
 AT_ONCE = 4096
 """Bytes that a writable pipe takes without blocking."""
 FILE = 5 << 20

@@ -81,7 +81,7 @@ class Clock:
 
     @property
     def over(self) -> bool:
-        """Whether the time has run out."""
+        """Return whether the time has run out."""
         return time.monotonic() > self.until
 
 
@@ -134,7 +134,7 @@ class Frozen:
 
     def __init__(self, side: Side, folders: Iterable[bytes], clock: Clock) -> None:
         self.cut = False
-        """Whether the time ran out. Whatever was not read counts as changed."""
+        """True if the time ran out. Whatever was not read counts as changed."""
         self._states: dict[bytes, State] = {}
         self._contents: dict[bytes, Content] = {}
         self._names: dict[bytes, list[bytes]] = {}
@@ -177,7 +177,7 @@ class Changes:
     """Fields of `runner.records.cases.Change`."""
     truncated: set[str] = field(default_factory=set)
     ended: bool = False
-    """Whether there is no room, or no time, for more."""
+    """True if there is no room, or no time, for more."""
 
     def compare(self, path: bytes) -> None:
         """Add the differences at this path and below it, on either side."""

@@ -51,7 +51,7 @@ class Stream:
 
     @property
     def floods(self) -> bool:
-        """Whether the stream is longer than is ever read."""
+        """Return whether the stream is longer than is ever read."""
         return self.total > FLOOD_BYTES
 
     @property
@@ -62,7 +62,7 @@ class Stream:
 
     @property
     def binary(self) -> bool:
-        """Whether the stored beginning is not UTF-8. A cap that fell within a character does not make it so."""
+        """Return whether the stored beginning is not UTF-8. A cap that fell within a character does not make it so."""
         try:
             self._decode(self._stored, "strict")
         except UnicodeDecodeError:
@@ -74,7 +74,7 @@ class Stream:
 
     @property
     def cut(self) -> bool:
-        """Whether more was written than is stored."""
+        """Return whether more was written than is stored."""
         return self.total > len(self._stored)
 
 

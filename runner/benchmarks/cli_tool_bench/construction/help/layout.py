@@ -44,7 +44,7 @@ class Section:
     kind: SectionKind
     title: str = ""
     columns: bool = False
-    """Whether names and values stand in columns of their own, as Typer prints them in boxes."""
+    """True if names and values stand in columns of their own, as Typer prints them in boxes."""
     lines: list[str] = field(default_factory=list)
 
 

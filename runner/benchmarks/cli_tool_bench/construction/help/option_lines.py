@@ -35,7 +35,7 @@ class OptionLine(NamedTuple):
     column: int
     """Position of `about` in the line; 0 if there is no description."""
     sure: bool
-    """Whether the line certainly defines an option. False if only one space separates the description, as in prose."""
+    """True if the line certainly defines an option. False if only one space separates the description, as in prose."""
 
 
 def read_option_line(line: str, *, columns: bool = False) -> OptionLine | None:

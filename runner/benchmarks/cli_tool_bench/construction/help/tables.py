@@ -30,11 +30,11 @@ class Row:
     option: OptionLine | None = None
     choices: list[str] = field(default_factory=list)
     starred: bool = False
-    """Whether Typer marks the entry as required."""
+    """True if Typer marks the entry as required."""
     shared: bool = False
-    """Whether the entry's section says that other commands have the same entry."""
+    """True if the entry's section says that other commands have the same entry."""
     listing: bool = False
-    """Whether a list of the entry's choices is being read."""
+    """True if a list of the entry's choices is being read."""
 
     def text(self) -> str:
         """Return the description as one line."""

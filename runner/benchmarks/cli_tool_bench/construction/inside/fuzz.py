@@ -1,4 +1,4 @@
-"""What a generator of cases is written with: `from fuzz import Case, Draw, quote`.
+"""Library for generators of cases: `from fuzz import Case, Draw, quote`.
 
 A generator is a file with three functions, one per dimension of section 2.2.2: `common(draw)`, `boundary(draw)` and
 `error(draw)`. Each returns one `Case` and is called many times; everything random comes from `draw`, so the same seed

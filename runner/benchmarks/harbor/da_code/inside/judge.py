@@ -55,7 +55,10 @@ def _text(part: Part, output: str, gold: Path, root: Path) -> float:
 
 
 def _image(part: Part, output: str, gold: Path, root: Path) -> float:
-    """`gold` is the folder with the figure's data. The image must be there; its pixels are not looked at."""
+    """Return 1.0 if the figure shows the data in the folder `gold`, else 0.0. Its pixels are not looked at.
+
+    Raises `Unusable` if the image is missing or empty, or if the recorded data cannot be read.
+    """
     if not read_bytes(root, output, 4 * LEAST_LIMIT):
         raise Unusable(f"{output} is empty.")
     data, settings = gold / Path(FIGURE_DATA).name, gold / Path(FIGURE_SETTINGS).name
@@ -98,7 +101,7 @@ JOINED: Mapping[str, Callable[[Sequence[float]], float]] = {
     "and": lambda scores: float(all(scores)),
     "or": lambda scores: float(any(scores)),
 }
-"""How the scores of several results become one."""
+"""Name of a rule -> function that makes one score of the scores of several results, all in [0, 1]."""
 
 
 def judge(grading: Mapping[str, Any], golds: Path, root: Path) -> tuple[float, list[str]]:
