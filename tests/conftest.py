@@ -77,6 +77,19 @@ def common(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return here.parent if hasattr(request.config, "workerinput") else here
 
 
+@pytest.fixture(scope="module")
+def no_page() -> Iterator[None]:
+    """Write every table of a sweep but not its page, for modules whose tests never look at one.
+
+    The page takes four fifths of the processor time of a command that rewrites tables, mostly for its pictures.
+    """
+    from runner.report import page  # noqa: PLC0415 - brings matplotlib
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(page, "write_report", lambda found: found.folder / "report" / "index.html")
+        yield
+
+
 @pytest.fixture
 def command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
