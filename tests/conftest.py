@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, settings
 from runner.__main__ import QUIET, main
 from runner.locks import exclusive
 from tests.support.longest_first import SECONDS
+from tests.support.no_page import without_page
 from tests.support.ray_cluster import TOKEN
 from tests.support.serving import KEY_VARIABLE
 from tests.support.sweeps import Cli
@@ -79,14 +80,8 @@ def common(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture(scope="module")
 def no_page() -> Iterator[None]:
-    """Write every table of a sweep but not its page, for modules whose tests never look at one.
-
-    The page takes four fifths of the processor time of a command that rewrites tables, mostly for its pictures.
-    """
-    from runner.report import page  # noqa: PLC0415 - brings matplotlib
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(page, "write_report", lambda found: found.folder / "report" / "index.html")
+    """Leave out the pages of sweeps, for modules whose tests never look at one."""
+    with without_page():
         yield
 
 
