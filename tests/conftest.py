@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, settings
 from runner.__main__ import QUIET, main
 from runner.locks import exclusive
 from tests.support.longest_first import SECONDS
+from tests.support.no_page import without_page
 from tests.support.ray_cluster import TOKEN
 from tests.support.serving import KEY_VARIABLE
 from tests.support.sweeps import Cli
@@ -75,6 +76,13 @@ def common(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     """Return a folder that all workers share, for files that are made once and found by their content."""
     here = tmp_path_factory.getbasetemp()
     return here.parent if hasattr(request.config, "workerinput") else here
+
+
+@pytest.fixture(scope="module")
+def no_page() -> Iterator[None]:
+    """Leave out the pages of sweeps, for modules whose tests never look at one."""
+    with without_page():
+        yield
 
 
 @pytest.fixture

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-import pandas as pd
-
 from runner.report.blocks import Column, Table, Value
-from runner.report.csv_cells import to_csv
+from runner.report.csv_cells import texts_to_csv
 from runner.report.latex_tables import FiledTable, latex
 
 FOLDER = "tables"
@@ -25,7 +23,7 @@ def files(tables: Sequence[FiledTable]) -> dict[str, bytes]:
     """Return the content of each file by its path in the report's folder."""
     contents = {MEANINGS: _meanings(tables)}
     for each in tables:
-        contents[f"{each.name}.csv"] = to_csv(_frame(each.table), index=False)
+        contents[f"{each.name}.csv"] = _csv(each.table)
         contents[f"{each.name}.tex"] = latex(each)
     return {f"{FOLDER}/{name}": content.encode() for name, content in contents.items()}
 
@@ -38,18 +36,17 @@ def _meanings(tables: Sequence[FiledTable]) -> str:
         for title, column in zip(_titles(each.table.columns), each.table.columns, strict=True)
     ]
     heads = ("file", "section", "caption", "column", "meaning")
-    return to_csv(pd.DataFrame(rows, columns=heads, dtype=object), index=False)
+    return texts_to_csv(heads, rows)
 
 
-def _frame(table: Table) -> pd.DataFrame:
-    """Return a table as texts and numbers; a missing number is empty."""
+def _csv(table: Table) -> str:
+    """Return a CSV file with the texts and the numbers of a table; a missing number is empty."""
     titles, entries = [], []
     for at, (title, column) in enumerate(zip(_titles(table.columns), table.columns, strict=True)):
         for name, values in _parts(column, [row[at] for row in table.rows]):
             titles.append(f"{title} ({name})" if name else title)
             entries.append(values)
-    rows = list(zip(*entries, strict=True))
-    return pd.DataFrame(rows, columns=pd.Index(_different(titles), dtype=object), dtype=object)
+    return texts_to_csv(_different(titles), zip(*entries, strict=True))
 
 
 def _titles(columns: Sequence[Column]) -> list[str]:

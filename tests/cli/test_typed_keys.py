@@ -15,6 +15,8 @@ import yaml
 from runner.__main__ import main
 from tests.support.sweeps import AGENTMETER, Cli, finished_sweep
 
+pytestmark = pytest.mark.usefixtures("no_page")
+
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -22,6 +22,8 @@ from tests.support.tasks_factory import make_task
 
 FIGURES = {"cells", "spearman", "kendall", "top1", "topk", "overlap", "mae"}
 
+pytestmark = pytest.mark.usefixtures("no_page")
+
 
 def read_comparison(sweep: Path, name: str) -> dict[str, dict[str, object]]:
     found: dict[str, dict[str, object]] = json.loads((sweep / "comparisons" / f"{name}.json").read_text())

@@ -20,6 +20,8 @@ from tests.support.sweeps import AGENTMETER, Cli
 HEAD = ("agent", "model", "task", "tier", "attempt", "passed", "tokens")
 CONSTANTS = {"dataset": "d", "status": "completed"}
 
+pytestmark = pytest.mark.usefixtures("no_page")
+
 
 def mapped(**changed: Any) -> Path:
     node: dict[str, Any] = {"columns": {name: name for name in HEAD}, "constants": CONSTANTS} | changed

@@ -52,6 +52,8 @@ TRIALS = st.lists(
     max_size=len(AGENTS) * len(TASKS),
 )
 
+pytestmark = pytest.mark.usefixtures("no_page")
+
 
 def snapshot(factor: float = 1.0, **fields: Any) -> Pricing:
     """Return a snapshot with `RATES` times `factor` as the rates of the only model."""

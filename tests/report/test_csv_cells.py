@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from runner.report import csv_cells
-from runner.report.csv_cells import csv_pieces, to_csv
+from runner.report.csv_cells import csv_pieces, texts_to_csv, to_csv
 from runner.report.trial_sources import read_table
 
 
@@ -66,3 +66,13 @@ def test_what_was_written_is_read_again(table: pd.DataFrame, tmp_path: Path) -> 
     read = read_table(path)
     assert read["formula"].tolist() == texts["formula"].tolist()
     assert read["text"].tolist() == texts["text"].fillna("").tolist()
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+def test_texts_are_written_as_a_table_of_them_is(columns: int) -> None:
+    texts = ["=1+1", "a,b", 'q"x', "", "'=x", "x;-y", "-1.5", "line\nend\r", " lead", "né", "\x1b[2J", "None"]
+    rows = [texts[at : at + columns] for at in range(len(texts) - columns + 1)]
+    heads = ["=head", "", "b,c"][:columns]
+    table = pd.DataFrame(rows, columns=pd.Index(heads, dtype=object), dtype=object)
+    assert texts_to_csv(heads, rows) == to_csv(table, index=False)
+    assert texts_to_csv(heads, []) == to_csv(table[:0], index=False)

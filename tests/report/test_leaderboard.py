@@ -23,6 +23,8 @@ from runner.report.wording import usd
 from runner.terminal.escaping import WIDTH
 from tests.report.plans import SCORING, TASKS, record, row, sweep_of_four, write_sweep
 
+pytestmark = pytest.mark.usefixtures("no_page")
+
 
 def leaderboard_text(trials: pd.DataFrame, scoring: Scoring, width: int = WIDTH) -> str:
     """The text, from the trials alone."""

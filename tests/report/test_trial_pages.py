@@ -6,6 +6,7 @@ import json
 import os
 import tarfile
 import time
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from runner.sweeps.store import Store
 from tests.report.plans import TASKS, record, row, sweep_of_four, write_sweep
 from tests.report.test_page import Elements
 from tests.report.trial_files import HOSTILE, LATER, converse, hostile_sweep, pack
+from tests.support.no_page import without_page
 from tests.support.records_factory import NOON
 
 
@@ -49,12 +51,28 @@ class Boxes(HTMLParser):
             self.rows[-1][-1] += f" {data.strip()}"
 
 
+@pytest.fixture(scope="module")
+def reported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a sweep with one trial of each kind of trouble, and its report; for tests that only look."""
+    outputs = tmp_path_factory.mktemp("reported")
+    sweep = write_sweep(outputs, *sweep_of_four())
+    write_projections(sweep, outputs)
+    return sweep
+
+
 @pytest.fixture
-def four(tmp_path: Path) -> Path:
-    """The folder of a sweep with one trial of each kind of trouble, and its report."""
+def four(tmp_path: Path, alone: None) -> Path:  # noqa: ARG001 - a fixture that is in force
+    """The same sweep with the pages of its trials alone."""
     sweep = write_sweep(tmp_path, *sweep_of_four())
     write_projections(sweep, tmp_path)
     return sweep
+
+
+@pytest.fixture
+def alone() -> Iterator[None]:
+    """Write the pages of trials without that of their sweep and the list of trials."""
+    with without_page():
+        yield
 
 
 def one_trial(outputs: Path, agent: str = "codex", **changed: object) -> tuple[Path, Path]:
@@ -76,11 +94,11 @@ def report(sweep: Path) -> str:
     return text(page)
 
 
-def test_each_trial_that_ran_has_a_page_to_which_matrix_and_list_lead(four: Path) -> None:
+def test_each_trial_that_ran_has_a_page_to_which_matrix_and_list_lead(reported: Path) -> None:
     _, records = sweep_of_four()
-    assert set(pages(four)) == set(records)
+    assert set(pages(reported)) == set(records)
     linked = {
-        name: {link["href"] for link in Elements((four / "report" / name).read_text()).all("a")}
+        name: {link["href"] for link in Elements((reported / "report" / name).read_text()).all("a")}
         for name in ("index.html", "trials/index.html")
     }
     assert {f"trials/{key}.html" for key in records} < linked["index.html"]
@@ -88,11 +106,11 @@ def test_each_trial_that_ran_has_a_page_to_which_matrix_and_list_lead(four: Path
     for name, links in linked.items():
         for link in links:
             target = (link or "").partition("#")[0]
-            assert not target or (four / "report" / name).parent.joinpath(target).is_file(), link
+            assert not target or (reported / "report" / name).parent.joinpath(target).is_file(), link
 
 
-def test_the_matrix_tells_missing_from_failed_and_no_price_from_zero(four: Path) -> None:
-    head, *rows = Boxes((four / "report/index.html").read_text()).rows
+def test_the_matrix_tells_missing_from_failed_and_no_price_from_zero(reported: Path) -> None:
+    head, *rows = Boxes((reported / "report/index.html").read_text()).rows
     at = {name.split()[0]: place for place, name in enumerate(head)}
     boxes = {row[0].split()[0]: {agent: row[place].split() for agent, place in at.items()} for row in rows}
     assert boxes["easy-1"]["codex"] == ["✓", "0.015"]
@@ -105,9 +123,9 @@ def test_the_matrix_tells_missing_from_failed_and_no_price_from_zero(four: Path)
     assert head[at["codex"]].split()[-2:] == ["0.72", "USD"]
 
 
-def test_the_list_has_every_planned_trial_with_its_reason(four: Path) -> None:
+def test_the_list_has_every_planned_trial_with_its_reason(reported: Path) -> None:
     planned, _ = sweep_of_four()
-    listed = text(four / "report/trials/index.html")
+    listed = text(reported / "report/trials/index.html")
     assert f"All {len(planned)} trials" in listed
     for words in (
         "failed (timeout)",
@@ -145,6 +163,7 @@ def test_pages_follow_the_base_of_their_diffs(four: Path) -> None:
     assert {key for key in before if before[key] != after[key]} == same_task
 
 
+@pytest.mark.usefixtures("alone")
 def test_a_page_asks_nothing_of_anybody_and_runs_nothing(tmp_path: Path) -> None:
     for page in pages(hostile_sweep(tmp_path)).values():
         elements = Elements(page.read_text())
@@ -163,6 +182,7 @@ def test_a_page_asks_nothing_of_anybody_and_runs_nothing(tmp_path: Path) -> None
             assert attack in elements.text
 
 
+@pytest.mark.usefixtures("alone")
 def test_the_page_tells_what_was_asked_done_judged_and_changed(tmp_path: Path) -> None:
     sweep, folder = one_trial(tmp_path)
     converse(folder, ["Mend it.", "I look."], ["README", "ok"])
@@ -189,6 +209,7 @@ def test_the_page_tells_what_was_asked_done_judged_and_changed(tmp_path: Path) -
         assert words in shown
 
 
+@pytest.mark.usefixtures("alone")
 def test_the_workspace_that_one_trial_of_a_task_kept_is_the_base_for_all_of_them(tmp_path: Path) -> None:
     planned = [row(name, TASKS[0]) for name in ("codex", "oracle")]
     records = {each.key: record(each) for each in planned}
@@ -206,6 +227,7 @@ def test_the_workspace_that_one_trial_of_a_task_kept_is_the_base_for_all_of_them
     assert "which were deleted, is not known" in text(pages(sweep)[planned[1].key])
 
 
+@pytest.mark.usefixtures("alone")
 def test_without_a_base_the_page_shows_what_was_written_since_and_says_so(tmp_path: Path) -> None:
     planned = [row("codex", TASKS[0])]
     started = PhaseSeconds(environment=1, agent=15)
@@ -217,6 +239,7 @@ def test_without_a_base_the_page_shows_what_was_written_since_and_says_so(tmp_pa
     assert "which were deleted, is not known" in shown
 
 
+@pytest.mark.usefixtures("alone")
 def test_no_file_is_too_large_for_its_page(tmp_path: Path) -> None:
     sweep, folder = one_trial(tmp_path, turns=500)
     converse(folder, ["<" * 40_000] * 500, ["&" * 40_000] * 500)
@@ -252,6 +275,7 @@ def test_secrets_are_on_no_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             assert secret not in page.read_text(), page
 
 
+@pytest.mark.usefixtures("alone")
 def test_benchmarks_show_cases_tests_and_deliverables(tmp_path: Path) -> None:
     sweep, folder = one_trial(tmp_path)
     good = {
@@ -277,6 +301,7 @@ def test_benchmarks_show_cases_tests_and_deliverables(tmp_path: Path) -> None:
     assert "make check" in shown
 
 
+@pytest.mark.usefixtures("alone")
 def test_files_that_are_damaged_leave_a_page_that_says_so(tmp_path: Path) -> None:
     sweep, folder = one_trial(tmp_path)
     for name in ("trajectory.json", "ledger.jsonl", "differential.json", "junit-0.xml", "workspace.tar.gz"):
@@ -343,6 +368,7 @@ def test_only_files_with_a_later_time_are_taken_for_the_agents(tmp_path: Path) -
     assert not written_since(LATER + 1, read_workspace(tmp_path / "workspace.tar.gz"), plain).files
 
 
+@pytest.mark.usefixtures("alone")
 def test_names_that_cannot_be_typed_are_not_put_into_a_command(tmp_path: Path) -> None:
     planned: list[PlannedRow] = [row("codex", "easy-$(touch x)")]
     records: dict[str, TrialRecord] = {each.key: record(each) for each in planned}

@@ -21,6 +21,8 @@ from runner.trials import state
 from tests.support.sweeps import Cli, Ended, finished_sweep, forget
 from tests.support.tasks_factory import make_task
 
+pytestmark = pytest.mark.usefixtures("no_page")
+
 
 def resume(cli: Cli, tasks: Path, *words: str) -> Ended:
     """The sweep of an agent that does nothing, without isolation."""

@@ -15,6 +15,8 @@ from runner.report.tracked_runs import tracked_runs
 from tests.report.plans import record, row, write_sweep
 from tests.support.sweeps import AGENTMETER, TASKS, TIERS, Cli, finished_sweep, forget
 
+pytestmark = pytest.mark.usefixtures("no_page")
+
 
 def scoring_of(sweep: Path) -> dict[str, object]:
     content: dict[str, dict[str, object]] = json.loads((sweep / "sweep.json").read_text())

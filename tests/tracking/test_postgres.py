@@ -21,6 +21,8 @@ from tests.support.postgres import PostgresMissingError, postgres
 
 PLANNED, RECORDS = sweep_of_four()
 
+pytestmark = pytest.mark.usefixtures("no_page")
+
 
 @pytest.fixture(scope="module")
 def uri() -> Iterator[str]:

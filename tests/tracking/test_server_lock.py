@@ -32,6 +32,8 @@ print(MlflowTracker(uri=sys.argv[1], experiment="shared").log(Path(sys.argv[2]))
 """
 PLANNED, RECORDS = sweep_of_four()
 
+pytestmark = pytest.mark.usefixtures("no_page")
+
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:

@@ -20,6 +20,8 @@ from tests.report.test_trial_traces import calls, leave, said
 
 PLANNED, RECORDS = sweep_of_four()
 
+pytestmark = pytest.mark.usefixtures("no_page")
+
 
 def cell(agent: str) -> str:
     return next(each.cell for each in PLANNED if each.agent == agent)
@@ -230,7 +232,7 @@ def test_the_size_of_a_trace(sweep: Path, steps: int, most: int) -> None:
 
     Nine calls after the instruction are ten steps of a trajectory.
     """
-    planned = [row("codex", f"easy-{number}") for number in range(10, 10 + 600 // steps)]
+    planned = [row("codex", f"easy-{number}") for number in range(10, 10 + 200 // steps)]
     ledger = [
         call.model_copy(update={"started_at": call.started_at + timedelta(seconds=1)})
         for call in calls(steps)
