@@ -498,6 +498,10 @@ def test_a_huge_page_is_cut_and_orders_in_it_are_text() -> None:
     assert read_pages(tree).schema_read
 
 
+LONG = 1 << 18
+"""Characters of a page that is slow to read if anything is quadratic. It is four times what is kept of a page."""
+
+
 @pytest.mark.parametrize(
     "unit",
     [" ", "[", "]", "(", "{", "<", "-", "--a ", "-a [", "-a, ", "a ", "a|", "\t", "=", ".", "│", "─", "╭─ a ",
@@ -507,7 +511,7 @@ def test_a_huge_page_is_cut_and_orders_in_it_are_text() -> None:
 )  # fmt: skip
 def test_no_page_takes_long_to_read(unit: str) -> None:
     for head in ("", "usage: tool ", "Options:\n  -a "):
-        text = head + unit * ((1 << 20) // len(unit))
+        text = head + unit * (LONG // len(unit))
         began = process_time()
         plain(text)
         read_page(text[: 1 << 16], ("tool",))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from metrics.differential import Rules
+from runner.benchmarks.cli_tool_bench.construction import golden as golden_cases
 from runner.benchmarks.cli_tool_bench.construction.drawing import Draws, Generators, check_source
 from runner.benchmarks.cli_tool_bench.construction.golden import CASES, GoldenClass, golden_class
 from runner.benchmarks.cli_tool_bench.construction.machine import ReferenceMachine
@@ -88,6 +89,13 @@ def _drawn(generators: Generators, how: str) -> Draws:
     return generators.draw("tally", "BASIC", GENERATOR.replace("HOW", how), {})
 
 
+@pytest.fixture
+def _small_class(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make classes of ten cases, where it matters which cases are dropped and not how many are kept."""
+    for name, number in {"CASES": 10, "FEWEST": 8, "AT_ONCE": 36}.items():
+        monkeypatch.setattr(golden_cases, name, number)
+
+
 def _few(draws: Draws) -> Draws:
     assert {drawn.dimension for drawn in draws.cases[:FEW]} == {"common", "boundary", "error"}
     return draws.model_copy(update={"cases": draws.cases[:FEW]})
@@ -119,6 +127,7 @@ def test_a_class_has_fifty_distinct_cases_of_both_signs_and_an_example_that_is_n
         ("x 2> err.txt; rm err.txt; echo", "it ends alike without the tool"),
     ],
 )
+@pytest.mark.usefixtures("_small_class")
 def test_a_case_that_moves_or_tells_is_not_kept(
     machine: ReferenceMachine, generators: Generators, how: str, reason: str
 ) -> None:
@@ -128,7 +137,7 @@ def test_a_case_that_moves_or_tells_is_not_kept(
     mixed = moving.model_copy(update={"cases": (*moving.cases, *_drawn(generators, "steady").cases)})
     golden = _golden(machine, mixed)
     assert golden.dropped.get(reason, 0) >= 12
-    assert len(golden.cases) == CASES
+    assert len(golden.cases) == golden_cases.CASES
 
 
 def test_a_case_that_uses_a_published_name_is_not_kept(
