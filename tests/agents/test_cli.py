@@ -53,14 +53,17 @@ def test_shipped_agents_run_what_their_bundle_installs(name: str) -> None:
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_shipped_agents_are_told_the_context_window(name: str) -> None:
-    """Some get the size at which to compact; mini-swe-agent never compacts."""
+    """Some get the size at which to compact; Grok CLI and mini-swe-agent never compact."""
     rendered = shipped(name).command(TASK, ENDPOINT).model_dump_json()
     assert [size for size in ("200000", "160000") if size in rendered] == (
         {
+            "grok_cli": [],
             "mini_swe_agent": [],
             "openhands": ["160000"],
             "gemini_cli": ["160000"],
+            "gptme": ["160000"],
             "mistral_vibe": ["200000", "160000"],
+            "mistral_vibe_3": ["200000", "160000"],
         }.get(name, ["200000"])
     )
 

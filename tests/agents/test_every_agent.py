@@ -18,6 +18,7 @@ from runner.gateway.fake_upstream import Behaviour
 from runner.records import Budget, ModelCall, OwnUsage, Status
 from tests.agents.conftest import DEADLINE_SECONDS, SLOW_SECONDS
 from tests.agents.trials import (
+    FINISH,
     LOOK,
     NEVER_COMPACT,
     ONE_OF_A_KIND,
@@ -45,11 +46,11 @@ SUMMARY = ("summar", "Summarize this session", "state_snapshot")
 """Words with which agents ask their model to summarise a conversation that has become too long."""
 COMPACTS_AT = dict.fromkeys(NEVER_COMPACT) | {"continue_cli": 2}
 """Agent -> number of the call that asks for the summary; 3 for all others, which go by the provider's counts."""
-NO_CACHED_TOKENS = {"continue_cli", "goose", "mistral_vibe"}
+NO_CACHED_TOKENS = {"continue_cli", "goose", "mistral_vibe", "mistral_vibe_3"}
 """Agents whose own count leaves out tokens that were read from a cache."""
 CALLS_HOME = {"cline": {"data.cline.bot"}, "continue_cli": {"api.continue.dev"}}
 """Names that an agent asks for and no setting prevents. The sandbox refuses them, and the agent goes on."""
-NEVER_STREAMED = {"mini_swe_agent", "openhands"}
+NEVER_STREAMED = {"grok_cli", "mini_swe_agent", "openhands"}
 """Agents that ask for complete answers."""
 
 WAIT = 2 * DEADLINE_SECONDS
@@ -138,10 +139,11 @@ def test_work_through_faults_with_its_own_tools_and_no_privilege(run: Run, agent
     priced = (fresh * 2.0 + record.usage.cache_hit_tokens * 0.5 + record.usage.output_tokens * 10.0) / 1e6
     assert record.cost_usd == pytest.approx(priced, rel=1e-9)
     assert outcome.trajectory["final_metrics"]["total_prompt_tokens"] == record.usage.input_tokens
-    assert set(record.tool_calls) == {agent.tools["execute"][0], *(name for name, _ in OWN_TOOLS[agent.name])}
+    own_tools = {name for name, _ in OWN_TOOLS[agent.name]}
+    assert set(record.tool_calls) == {agent.tools["execute"][0], *own_tools, *FINISH.get(agent.name, ())[:1]}
     assert len(record.tool_kinds) == record.interactions
     assert set(record.tool_calls) <= {
-        name for kind in ("execute", "edit", "read") for name in agent.tools.get(kind, ())
+        name for kind in ("execute", "edit", "read", "finish") for name in agent.tools.get(kind, ())
     }
     asked = {"looked-up.example", *CALLS_HOME.get(agent.name, ())}
     assert {one.host for one in record.egress} == asked, "no other name"

@@ -49,11 +49,15 @@ NATIVE = {
     "gemini_cli": "gemini/gemini-2.5-pro",
     "continue_cli": "openai/kimi-k2.5",
     "goose": "openai/kimi-k2.5",
+    "gptme": "openai/kimi-k2.5",
+    "grok_cli": "openai/kimi-k2.5",
+    "hermes_agent": "openai/kimi-k2.5",
     "kilo_code": "openai/kimi-k2.5",
     "kimi_cli": "openai/kimi-k2.5",
     "kimi_code": "openai/kimi-k2.5",
     "mini_swe_agent": "openai/gpt-5.4",
     "mistral_vibe": "openai/kimi-k2.5",
+    "mistral_vibe_3": "openai/kimi-k2.5",
     "nanocoder": "openai/kimi-k2.5",
     "opencode": "openai/kimi-k2.5",
     "openhands": "openai/gpt-5.4",
@@ -119,6 +123,18 @@ OWN_TOOLS: dict[str, tuple[tuple[str, str | dict[str, Any]], ...]] = {
         ("write", {"path": DONE, "content": "one\n"}),
         ("edit", {"path": DONE, "before": "one", "after": "two"}),
     ),
+    "gptme": (
+        ("save", {"path": DONE, "content": "one\n"}),
+        ("patch", {"path": DONE, "patch": "<<<<<<< ORIGINAL\none\n=======\ntwo\n>>>>>>> UPDATED"}),
+    ),
+    "grok_cli": (
+        ("create_file", {"path": DONE, "content": "one\n"}),
+        ("str_replace_editor", {"path": DONE, "old_str": "one", "new_str": "two"}),
+    ),
+    "hermes_agent": (
+        ("write_file", {"path": DONE, "content": "one\n"}),
+        ("patch", {"mode": "replace", "path": DONE, "old_string": "one", "new_string": "two"}),
+    ),
     "kilo_code": (
         ("write", {"filePath": DONE, "content": "one\n"}),
         ("edit", {"filePath": DONE, "oldString": "one", "newString": "two"}),
@@ -128,6 +144,10 @@ OWN_TOOLS: dict[str, tuple[tuple[str, str | dict[str, Any]], ...]] = {
         ("edit", {"filePath": DONE, "oldString": "one", "newString": "two"}),
     ),
     "mistral_vibe": (
+        ("write_file", {"path": DONE, "content": "one\n"}),
+        ("edit", {"file_path": DONE, "old_string": "one", "new_string": "two"}),
+    ),
+    "mistral_vibe_3": (
         ("write_file", {"path": DONE, "content": "one\n"}),
         ("edit", {"file_path": DONE, "old_string": "one", "new_string": "two"}),
     ),
@@ -146,11 +166,23 @@ OWN_TOOLS: dict[str, tuple[tuple[str, str | dict[str, Any]], ...]] = {
     "qwen_code": (("write_file", CREATE), ("edit", REPLACE)),
 }
 """Calls of an agent's own tools that write a line, `one`, and make it `two`; text is for a tool that takes any."""
-NEVER_COMPACT = ("gemini_cli", "goose", "mini_swe_agent", "nanocoder", "pi")
-"""Agents that do not compact within a run when the provider's counts reach the window: Gemini CLI, goose and Pi do it
-between prompts, Nanocoder by its own estimate, and mini-swe-agent not at all."""
+NEVER_COMPACT = (
+    "gemini_cli",
+    "goose",
+    "gptme",
+    "grok_cli",
+    "hermes_agent",
+    "mini_swe_agent",
+    "nanocoder",
+    "pi",
+)
+"""Agents that ask for no summary within a short run when the provider's counts reach the window: Gemini CLI, goose and
+Pi do it between prompts, Hermes Agent only in a conversation of more messages than it protects, Nanocoder by its own
+estimate; gptme cuts outputs of tools by its own estimate; Grok CLI and mini-swe-agent do nothing."""
 END = {"mini_swe_agent": "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"}
-"""The command that ends an agent; all others end by words."""
+"""The command that ends an agent; all others end by words or by a tool of the kind `finish`."""
+FINISH = {"gptme": ("complete", "{}")}
+"""The call that ends an agent at once, which would ask whether words are its last otherwise."""
 
 
 class Outcome(Record):
@@ -199,6 +231,8 @@ def own(agent: CliAgent) -> tuple[Behaviour, ...]:
 
 def last(agent: CliAgent) -> Behaviour:
     """The model's last answer."""
+    if agent.name in FINISH:
+        return Behaviour(text="Done.", calls=(FINISH[agent.name],))
     return shell(agent, END[agent.name]) if agent.name in END else Behaviour(text="Done.")
 
 

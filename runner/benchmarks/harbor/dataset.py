@@ -85,7 +85,8 @@ class HarborDataset(Record):
     modes: Path | None = None
     """File with the modes of tasks, by the names of their folders, for tasks without a `truth.json` of their own."""
     include: tuple[str, ...] = ()
-    """Globs over the names of the tasks that make up the dataset, and so every denominator; if empty, all tasks."""
+    """Globs over the names of the tasks that make up the dataset, and so every denominator; if empty, all tasks. Here
+    and in all other globs over names, one that matches the last part of `owner/task` matches the task."""
     exclude: tuple[str, ...] = ()
     """Globs over the names of tasks that are not part of the dataset."""
     skills: Literal["present", "absent"] = "present"
@@ -108,7 +109,7 @@ class HarborDataset(Record):
             *self.keep_processes,
             *chain(*self.sources.values()),
         ):
-            if not any(fnmatchcase(task.name, glob) for task in tasks):
+            if not any(_matches(task.name, [glob]) for task in tasks):
                 names = ", ".join(task.name for task in tasks[:20])
                 raise ConfigError(f"dataset {self.name}: no task is called {glob!r}. It has {names}.")
         selected = [task for task in tasks if not self.include or _matches(task.name, self.include)]
@@ -378,7 +379,9 @@ def _refuse_twin(task: Task, owner: Task) -> Task:
 
 
 def _matches(name: str, globs: Iterable[str]) -> bool:
-    return any(fnmatchcase(name, glob) for glob in globs)
+    """Return whether a glob matches a task's name, or its last part: `owner/task` is also called `task`."""
+    last = name.rpartition("/")[2]
+    return any(fnmatchcase(name, glob) or fnmatchcase(last, glob) for glob in globs)
 
 
 def _words(value: Any) -> list[str]:

@@ -554,6 +554,24 @@ def test_globs_select_the_tasks_of_the_dataset(tmp_path: Path) -> None:
     assert [task.fresh_dirs for task in chosen] == [("/tests", "/logs/verifier"), ()]
 
 
+def test_a_glob_may_leave_out_what_stands_before_a_tasks_name(tmp_path: Path) -> None:
+    """Tasks of Terminal-Bench 2.1 are called `terminal-bench/NAME`, and people write NAME."""
+    for folder in ("web-a", "web-b", "db-a", "db-b"):
+        write(tmp_path / folder, {"task.toml": f'[task]\nname = "some-bench/{folder}"\n'})
+    globs = {"keep_processes": ("db-a",), "beside": ("web-a",), "sources": {"databases": ("db-*",)}}
+    chosen = dataset(tmp_path, include=("web-*", "some-bench/db-*"), exclude=("*-b",), **globs).tasks()
+    assert [(task.name, task.source) for task in chosen] == [
+        ("some-bench/db-a", "databases"),
+        ("some-bench/web-a", "unknown"),
+    ]
+    assert [(task.verifier.keep_processes, bool(task.verifier.beside)) for task in chosen] == [
+        (True, False),
+        (False, True),
+    ]
+    with pytest.raises(ConfigError, match="no task is called 'bench'"):
+        dataset(tmp_path, include=("bench",)).tasks()
+
+
 @pytest.mark.parametrize("option", ["include", "exclude", "keep_processes"])
 def test_a_glob_that_matches_nothing_is_an_error(tmp_path: Path, option: str) -> None:
     write(tmp_path / "one", {})
