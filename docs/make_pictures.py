@@ -147,7 +147,7 @@ def server(outputs: Path) -> Iterator[None]:
 
 
 def answers() -> bool:
-    """Whether the server serves."""
+    """Return whether the server serves."""
     try:
         return requests.get(f"{SERVER}/health", timeout=5).ok
     except requests.ConnectionError:

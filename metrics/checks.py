@@ -53,11 +53,10 @@ def check(
 
     Names that are categories of str stay so. `columns` are required beside `REQUIRED`. Raises `TableError`, which names
     every row at fault, for: no rows; missing columns; a missing name; a value that is not a number, is negative,
-    infinite or above 2^53; a reward outside [0, 1];
-    a `passed` that is not 0, 1 or missing; an unknown status; a time that is not ISO 8601; two rows of one (cell, task,
-    attempt); a cell of several datasets, agents, models or budgets; a task of several tiers; names that differ only in
-    spaces or invisible characters; with `scoring`, a cell without a task in a tier that has weight; with
-    `one_dataset`, several datasets.
+    infinite or above 2^53; a reward outside [0, 1]; a `passed` that is not 0, 1 or missing; an unknown status; a time
+    that is not ISO 8601; two rows of one (cell, task, attempt); a cell of several datasets, agents, models or budgets;
+    a task of several tiers; names that differ only in spaces or invisible characters; with `scoring`, a cell without a
+    task in a tier that has weight; with `one_dataset`, several datasets.
     """
     if absent := [name for name in (*REQUIRED, *columns) if name not in trials]:
         raise TableError({f"No column {', '.join(absent)}": ()})

@@ -24,7 +24,7 @@ class Compared(NamedTuple):
     """A measure by which cells are compared in pairs."""
 
     statistic: str
-    """Its name in `Draws`."""
+    """Name of the statistic in `Draws`."""
     title: str
     style: str | Callable[[float], str] = ".3f"
     """Format of a lead."""

@@ -104,6 +104,19 @@ def test_a_flood_of_messages_holds_up_no_time_limit(tmp_path: Path) -> None:
         process.kill()  # the others end as soon as nobody listens
 
 
+def test_a_channel_that_code_shuts_down_costs_its_own_reports_and_no_processor(tmp_path: Path) -> None:
+    """Nothing can arrive any more, so the launcher only waits for the end, and does not look again and again."""
+    script = (
+        "import socket; introduce(); socket.socket(fileno=channel).shutdown(socket.SHUT_WR); time.sleep(1)"
+    )
+    with session(tmp_path, script) as (process, reports, ending):
+        looks = 0
+        while process.poll() is None:
+            reports.wait(ending, 60)
+            looks += 1
+    assert looks <= 4  # the introduction, the channel's end, and the end of the process
+
+
 @pytest.mark.parametrize("end", ["os.wait()", "os.wait(); time.sleep(0.5)"], ids=["child", "orphan"])
 def test_a_fork_of_a_session_is_another_process(heard: Heard, end: str) -> None:
     """It has the session's command line, and knows its word."""

@@ -118,7 +118,7 @@ class Wheelless(NamedTuple):
     """A package that the index has as an sdist only."""
 
     line: str
-    """Its pin, `name==version --hash=..`."""
+    """The line that pins the package, `name==version --hash=..`."""
     requires: tuple[str, ...]
     """Requirements that its sdist declares."""
 

@@ -30,7 +30,7 @@ LINE = 16_384
 REPORTS = 100_000
 """Largest number of reports of one command; further ones are dropped."""
 PAUSE = 0.02
-"""Seconds in which reports gather before they are read. Results of a machine that dies are at most this old."""
+"""Seconds in which reports gather before they are read. A machine that dies loses at most the reports of this time."""
 BURST = 500
 """Largest number of messages that are read at a time, so that a flood of them cannot hold up a time limit."""
 EVENTS = ("test", "collection", "forged")
@@ -160,8 +160,8 @@ class _Reports:
     def wait(self, ending: int, seconds: float) -> None:
         """Wait until reports arrive, the process of `ending` ends, or `seconds` are over, then pass on what came.
 
-        Fast tests end by the hundred in a second. To wake, and to wake those who read our output, for each of them
-        takes as long as such a test, so they are left alone for a moment.
+        Hundreds of fast tests can end in one second. If this program and the readers of its output woke for each, that
+        would take about as long as the tests, so reports gather for a moment first.
         """
         awaited: list[socket.socket | int] = [ending] if self._alone else [ending, self._channel]
         if self._channel in select.select(awaited, [], [], seconds)[0]:
