@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from runner.records import Model, Prices
 from runner.resources import ROOT
-from runner.sweeps.plan import identity, trial_key
+from runner.sweeps.keys import TaskDigests, trial_keys
+from runner.sweeps.plan import identity
 from tests.support import project_factory, suite_factory, tasks_factory, tool_task_factory
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ SEPARATE = """
 
 def keys(tasks: Iterable[Task]) -> dict[str, str]:
     """Return the key of each task's first attempt in a cell that never changes."""
-    return {task.name: trial_key("cell", task, 1) for task in tasks if not task.refused}
+    return {task.name: trial_keys("cell", TaskDigests.of(task), [1])[0] for task in tasks if not task.refused}
 
 
 def test_keys_of_quickstart() -> None:

@@ -154,7 +154,7 @@ class TrialName(Record):
     """Identity of a trial: its cell, task and attempt, and the properties by which tables group."""
 
     key: str
-    """Digest of everything that can change how the trial ends (`plan.trial_key`)."""
+    """Digest of everything that can change how the trial ends (`keys.trial_keys`)."""
     agent: str
     model: str
     dataset: str

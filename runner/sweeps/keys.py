@@ -41,7 +41,7 @@ def trial_keys(
     own_limit: bool = False,
     raised_memory_mb: int | None = None,
 ) -> list[str]:
-    """Return the keys of attempts of a cell at a task; `cell` is the cell's digest.
+    """Return the keys of attempts of a cell at a task: 32 hex digits each; `cell` is `plan.cell_digest` of the cell.
 
     `own_limit`: the task's time limit holds although the budget's is shorter. `raised_memory_mb`: MiB that the agent
     gets in place of the task's lower limit. `sweep.json` stores these parts and not the keys, so that other parts, or

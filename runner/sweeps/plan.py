@@ -215,20 +215,6 @@ def cell_digest(cell: Cell, sandbox: Configured) -> str:
     return digest_of([SEMANTICS, *parts, cell.dataset.pass_threshold])
 
 
-def trial_key(
-    cell: str, task: Task, attempt: int, *, own_limit: bool = False, raised_memory_mb: int | None = None
-) -> str:
-    """Return the digest (32 hex digits) of everything that can change how a trial ends; `cell` is its `cell_digest`.
-
-    `own_limit` says that the task's time limit holds although the budget's is shorter. `raised_memory_mb` is the
-    memory, in MiB, that the agent gets in place of the task's lower limit.
-    """
-    (key,) = trial_keys(
-        cell, TaskDigests.of(task), [attempt], own_limit=own_limit, raised_memory_mb=raised_memory_mb
-    )
-    return key
-
-
 def _keeps_its_limit(cell: Cell, task: Task) -> bool:
     """Return whether the task's time limit holds although the budget's is shorter."""
     own, budget = task.agent_timeout_seconds, cell.budget.wall_seconds

@@ -18,7 +18,8 @@ from runner.records import Budget, Environment, Model, Prices, PriceTier, Verifi
 from runner.sandbox.docker.provider import DockerSandboxes
 from runner.sandbox.local import LocalSandboxes
 from runner.sweeps.cells import NO_MODEL, Cell
-from runner.sweeps.plan import Plan, cell_digest, identity, make_plan, trial_key
+from runner.sweeps.keys import TaskDigests, trial_keys
+from runner.sweeps.plan import Plan, cell_digest, identity, make_plan
 from tests.support.tasks_factory import dataset, make_task
 
 
@@ -102,7 +103,8 @@ def test_a_bounds_key_changes_where_its_time_limit_does(tmp_path: Path) -> None:
     make_task(tmp_path, "short", toml="[agent]\ntimeout_sec = 60\n")
     short = Budget(wall_seconds=1800)
     for trial in plan(tmp_path, budget=short).trials:
-        plain = trial_key(cell_digest(trial.cell, DockerSandboxes()), trial.task, 1)
+        cell = cell_digest(trial.cell, DockerSandboxes())
+        (plain,) = trial_keys(cell, TaskDigests.of(trial.task), [1])
         assert (trial.key == plain) is (trial.task.name == "short")
 
 
@@ -127,7 +129,7 @@ def test_the_image_of_the_judge_is_part_of_the_key(tmp_path: Path) -> None:
     (task,) = dataset(tmp_path).tasks()
     judges = [None, Environment(digest="sha256:1"), Environment(digest="sha256:2")]
     judged = [task.model_copy(update={"verifier": VerifierSpec(environment=judge)}) for judge in judges]
-    assert len({trial_key("cell", one, 1) for one in judged}) == len(judges)
+    assert len({trial_keys("cell", TaskDigests.of(one), [1])[0] for one in judged}) == len(judges)
 
 
 def test_a_policy_that_was_edited_is_another_model(tmp_path: Path) -> None:
