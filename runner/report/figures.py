@@ -118,6 +118,35 @@ def inline(text: str, name: str) -> str:
     return body
 
 
+def panels(
+    count: int, height: float, margin: float = 0.0, *, same_axes: bool = True
+) -> tuple[Figure, list[Axes]]:
+    """Return a figure and its `count` panels, two in a row. What is left of the last row stays empty.
+
+    Each row is `height` inches high, and `margin` is added to all of them. `same_axes` gives all panels the same axes.
+    """
+    across = min(count, 2)
+    down = -(-count // across)
+    figure = Figure(figsize=(7.2, margin + height * down), layout="constrained")
+    axes = figure.subplots(down, across, sharex=same_axes, sharey=same_axes, squeeze=False).ravel()
+    for spare in axes[count:]:
+        spare.set_visible(False)
+    return figure, list(axes[:count])
+
+
+def label_squares(axes: Axes, rows: Sequence[str], columns: Sequence[str], **column_style: Any) -> None:
+    """Name the rows and columns of squares of size 1, the first row on top, with the columns' names above them.
+
+    `column_style` is for the names of columns, in matplotlib's words.
+    """
+    axes.set(xlim=(0, len(columns)), ylim=(len(rows), 0))
+    axes.set_xticks(np.arange(len(columns)) + 0.5, columns, **column_style)
+    axes.set_yticks(np.arange(len(rows)) + 0.5, rows, color=INK)
+    axes.xaxis.tick_top()
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+
+
 def heat_map(scores: pd.DataFrame) -> Figure:
     """Draw AMS of each agent (rows) with each model (columns); the best agent of each model is outlined.
 
@@ -140,12 +169,7 @@ def heat_map(scores: pd.DataFrame) -> Figure:
         axes.text(column + 0.5, row + 0.5, number(value, ".3f"), ha="center", va="center")
     crowded = columns > 1 and max(map(len, models)) > _NARROW
     turned: dict[str, Any] = {"rotation": 25, "ha": "left"} if crowded else {}
-    axes.set(xlim=(0, columns), ylim=(rows, 0))
-    axes.set_xticks(np.arange(columns) + 0.5, models, color=INK, **turned)
-    axes.set_yticks(np.arange(rows) + 0.5, agents, color=INK)
-    axes.xaxis.tick_top()
-    axes.tick_params(length=0)
-    axes.spines[:].set_visible(False)
+    label_squares(axes, agents, models, color=INK, **turned)
     return figure
 
 

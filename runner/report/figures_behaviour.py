@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import PercentFormatter
 
-from runner.report.figures import ACCENT, INK, MUTED, PAPER, cut
+from runner.report.figures import ACCENT, INK, MUTED, PAPER, cut, label_squares, panels
 
 _DARK = 0.6
 """Share of the accent colour from which words on it are light."""
@@ -16,8 +16,7 @@ _DARK = 0.6
 
 def counts(table: pd.DataFrame) -> Figure:
     """Draw a square for each row and column with its number, darker for more; zeros are left out."""
-    rows, columns = table.shape
-    figure = Figure(figsize=(7.2, 1.3 + 0.36 * rows), layout="constrained")
+    figure = Figure(figsize=(7.2, 1.3 + 0.36 * len(table)), layout="constrained")
     axes = figure.add_subplot()
     most = float(table.to_numpy(float).max(initial=0.0)) or 1.0
     for (row, column), value in np.ndenumerate(table.to_numpy(float)):
@@ -28,14 +27,8 @@ def counts(table: pd.DataFrame) -> Figure:
             axes.text(
                 column + 0.5, row + 0.5, f"{value:.1f}", ha="center", va="center", fontsize=7.5, color=colour
             )
-    axes.set(xlim=(0, columns), ylim=(rows, 0))
-    axes.set_xticks(
-        np.arange(columns) + 0.5, [cut(str(name)) for name in table.columns], rotation=30, ha="left"
-    )
-    axes.set_yticks(np.arange(rows) + 0.5, [cut(str(name)) for name in table.index], color=INK)
-    axes.xaxis.tick_top()
-    axes.tick_params(length=0)
-    axes.spines[:].set_visible(False)
+    rows, columns = ([cut(str(name)) for name in names] for names in (table.index, table.columns))
+    label_squares(axes, rows, columns, rotation=30, ha="left")
     return figure
 
 
@@ -67,11 +60,8 @@ def calls_and_score(points: pd.DataFrame) -> Figure:
 
 def transitions(tables: dict[str, pd.DataFrame]) -> Figure:
     """Draw a panel for each cell: the share of calls of a kind (rows) that another kind (columns) follows."""
-    across = min(len(tables), 2)
-    down = -(-len(tables) // across)
-    figure = Figure(figsize=(7.2, 0.4 + 3.2 * down), layout="constrained")
-    panels = figure.subplots(down, across, squeeze=False).ravel()
-    for axes, (name, table) in zip(panels, tables.items(), strict=False):
+    figure, parts = panels(len(tables), 3.2, margin=0.4, same_axes=False)
+    for axes, (name, table) in zip(parts, tables.items(), strict=True):
         shares = table.div(table.sum(axis=1).replace(0, np.nan), axis=0).to_numpy(float)
         for (row, column), share in np.ndenumerate(np.nan_to_num(shares)):
             if share >= 0.005:  # noqa: PLR2004 - what rounds to nothing is left out
@@ -85,6 +75,4 @@ def transitions(tables: dict[str, pd.DataFrame]) -> Figure:
         axes.set_xticks(range(len(table.columns)), table.columns, rotation=45, ha="right", fontsize=7)
         axes.set_yticks(range(len(table.index)), table.index, fontsize=7)
         axes.set_title(cut(name), color=INK, fontsize=9)
-    for axes in panels[len(tables) :]:
-        axes.set_axis_off()
     return figure

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
 
 from metrics.tool_bench import loess
-from runner.report.figures import ACCENT, FAINT, INK, MUTED, cut
+from runner.report.figures import ACCENT, FAINT, INK, MUTED, cut, panels
 from runner.report.wording import short
 
 MOST_FILES = 20
@@ -24,12 +24,9 @@ _PLACES = 100
 def against_lines(points: pd.DataFrame, score: str, *, line: bool) -> Figure:
     """Draw a panel for each agent: `score` of each (cell, task) against `reference_lines` (log), LOESS dashed."""
     agents = sorted(points["agent"].unique())
-    across = min(len(agents), 2)
-    down = -(-len(agents) // across)
-    figure = Figure(figsize=(7.2, 0.6 + 2.5 * down), layout="constrained")
-    panels = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False).ravel()
+    figure, parts = panels(len(agents), 2.5, margin=0.6)
     tiers = list(points.sort_values("reference_lines")["tier"].unique())
-    for axes, agent in zip(panels, agents, strict=False):
+    for axes, agent in zip(parts, agents, strict=True):
         own = points[points["agent"] == agent]
         for marker, tier in zip(np.resize(list(_MARKERS), len(tiers)), tiers, strict=True):
             of = own[own["tier"] == tier]
@@ -45,10 +42,8 @@ def against_lines(points: pd.DataFrame, score: str, *, line: bool) -> Figure:
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0%}"))
-    for axes in panels[len(agents) :]:
-        axes.set_visible(False)
     figure.supxlabel("lines of the reference's code", fontsize=9, color=MUTED)
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper right", ncols=6, fontsize=8)
+    figure.legend(*parts[0].get_legend_handles_labels(), loc="outside upper right", ncols=6, fontsize=8)
     return figure
 
 
@@ -59,19 +54,14 @@ def quadrants(points: pd.DataFrame, centres: pd.DataFrame) -> Figure:
     are on a log scale where they span more than a factor of ten and none is 0.
     """
     agents = list(dict.fromkeys(centres["agent"]))
-    across = min(len(agents), 2)
-    down = -(-len(agents) // across)
-    figure = Figure(figsize=(7.2, 0.5 + (2.7 if len(agents) > 1 else 3.4) * down), layout="constrained")
-    panels = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False).ravel()
+    figure, parts = panels(len(agents), 2.7 if len(agents) > 1 else 3.4, margin=0.5)
     tokens = points["tokens"]
     if tokens.min() > 0 and tokens.max() > 10 * tokens.min():
-        panels[0].set_xscale("log")  # before the panels' formatters, which it would replace
-    for axes, agent in zip(panels, agents, strict=False):
+        parts[0].set_xscale("log")  # before the panels' formatters, which it would replace
+    for axes, agent in zip(parts, agents, strict=True):
         _quadrants(axes, points[points["agent"] == agent], centres[centres["agent"] == agent])
         axes.set_title(cut(str(agent)))
-    panels[0].set_ylim(-0.06, 1.06)
-    for axes in panels[len(agents) :]:
-        axes.set_visible(False)
+    parts[0].set_ylim(-0.06, 1.06)
     figure.supxlabel("tokens of a trial", fontsize=9, color=MUTED)
     return figure
 
