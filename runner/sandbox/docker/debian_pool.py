@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from runner.sandbox import tar_streams
 from runner.sandbox.docker import base_image, engine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 SCRIPT = Path(__file__).parent / "scripts" / "pool.sh"
 SOURCE_SCRIPT = Path(__file__).parent / "scripts" / "source.sh"
@@ -26,17 +27,9 @@ def fetch_source(name: str, version: str, into: Path, say: Callable[[str], None]
     The folder gets the source's files, `libraries/*.deb`, and what apt says about them: `sources` and `packages`.
     Raises as `fetch` does.
     """
-    client = engine.connect()
-    base_image.ensure(client, say)
     failure = f"the Debian source {name} {version} could not be fetched"
-    try:
-        with base_image.run_script(
-            client, base_image.tag(), SOURCE_SCRIPT, (name, version), failure
-        ) as container:
-            stream, _ = container.get_archive(f"{base_image.BUILD_DIR}/found.tar")
-            content = tar_streams.read_file(stream)
-    except ImageError as error:
-        raise FetchError(str(error)) from error
+    with _run(SOURCE_SCRIPT, (name, version), failure, say) as file:
+        content = file("found.tar")
     into.mkdir()
     (packed := into.with_name(f"{into.name}.tar")).write_bytes(content or b"")
     unpack(packed, into)
@@ -47,16 +40,9 @@ def describe_sources(names: Iterable[str], say: Callable[[str], None]) -> str:
 
     Raises as `fetch` does.
     """
-    client = engine.connect()
-    base_image.ensure(client, say)
     failure = "Debian's list of source packages could not be read"
-    try:
-        with base_image.run_script(client, base_image.tag(), LIST_SCRIPT, list(names), failure) as container:
-            stream, _ = container.get_archive(f"{base_image.BUILD_DIR}/sources")
-            content = tar_streams.read_file(stream)
-    except ImageError as error:
-        raise FetchError(str(error)) from error
-    return (content or b"").decode("utf-8", "replace")
+    with _run(LIST_SCRIPT, list(names), failure, say) as file:
+        return (file("sources") or b"").decode("utf-8", "replace")
 
 
 def fetch(path: str, digest: str, into: Path, say: Callable[[str], None]) -> Path:
@@ -74,20 +60,34 @@ def fetch_all(files: Iterable[tuple[str, str]], into: Path, say: Callable[[str],
     wanted = list(files)
     if not wanted:
         return []
-    client = engine.connect()
-    base_image.ensure(client, say)
     arguments = [part for path, digest in wanted for part in (path, digest.replace("sha256:", "SHA256:"))]
     failure = f"{wanted[0][0]}{' and others' if wanted[1:] else ''} could not be fetched"
     fetched = []
+    with _run(SCRIPT, arguments, failure, say) as file:
+        for number in range(1, len(wanted) + 1):
+            content = file(f"{FETCHED}-{number}")
+            if content is None:
+                raise FetchError(f"{failure}: apt left no regular file.")
+            fetched.append(into / f"{FETCHED}-{number}")
+            fetched[-1].write_bytes(content)
+    return fetched
+
+
+@contextmanager
+def _run(
+    script: Path, arguments: Sequence[str], failure: str, say: Callable[[str], None]
+) -> Iterator[Callable[[str], bytes | None]]:
+    """Run a script in a container of the base image; yield a function that reads a file that it left, by its name.
+
+    The function returns None for what is no regular file. Raises `FetchError` that begins with `failure` if the script
+    fails, and `EngineError`.
+    """
+    client = engine.connect()
+    base_image.ensure(client, say)
     try:
-        with base_image.run_script(client, base_image.tag(), SCRIPT, arguments, failure) as container:
-            for number in range(1, len(wanted) + 1):
-                stream, _ = container.get_archive(f"{base_image.BUILD_DIR}/{FETCHED}-{number}")
-                content = tar_streams.read_file(stream)
-                if content is None:
-                    raise FetchError(f"{failure}: apt left no regular file.")
-                fetched.append(into / f"{FETCHED}-{number}")
-                fetched[-1].write_bytes(content)
+        with base_image.run_script(client, base_image.tag(), script, arguments, failure) as container:
+            yield lambda name: tar_streams.read_file(
+                container.get_archive(f"{base_image.BUILD_DIR}/{name}")[0]
+            )
     except ImageError as error:
         raise FetchError(str(error)) from error
-    return fetched
