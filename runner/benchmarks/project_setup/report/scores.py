@@ -67,8 +67,8 @@ def effectiveness(found: Findings) -> Section:
     table = Table(
         "How far projects were brought (Table 2)", [AGENT, MODEL, *columns, *_STEPS, _USD, minutes], rows
     )
-    blocks: list[Block] = [table, Text(note), *_distances(found), *_agreement(found), _scripts(found, values)]
-    blocks += _costs(found)
+    measured = [part for part in (_distances(found), _agreement(found)) if part.rows]
+    blocks: list[Block] = [table, Text(note), *measured, _scripts(found, values), *_costs(found)]
     return Section("projects", "Projects: built and tested", blocks)
 
 
@@ -99,7 +99,7 @@ def _reached(values: Mapping[str, float]) -> list[Value]:
     ]  # fmt: skip
 
 
-def _distances(found: Findings) -> list[Table]:
+def _distances(found: Findings) -> Table:
     measures = [
         Measure("trials", "trials", ".0f", "valid ones that executed tests of a project with a known truth"),
         Measure("identical", "identical", ".0f",
@@ -111,20 +111,17 @@ def _distances(found: Findings) -> list[Table]:
         Measure("undefined", "undefined", ".0f",
                 "trials with a number above 0 where the truth is 0, which their deviation leaves out"),
     ]  # fmt: skip
-    table = cell_table("How far off the truth", measures, execution.distances(found.trials), found)
-    return [table] if table.rows else []
+    return cell_table("How far off the truth", measures, execution.distances(found.trials), found)
 
 
-def _agreement(found: Findings) -> list[Table]:
+def _agreement(found: Findings) -> Table:
     measures = [
         Measure("trials", "trials", ".0f", "valid ones whose tests and truth are known by name"),
         Measure("tests", "compared", ".0f", "of the trial or of the truth"),
         Measure("same", "share", ".2%", "with the same outcome in both"),
     ]
-    table = cell_table(
-        "Agreement test by test (section 3.2)", measures, execution.agreement(found.trials), found
-    )
-    return [table] if table.rows else []
+    title = "Agreement test by test (section 3.2)"
+    return cell_table(title, measures, execution.agreement(found.trials), found)
 
 
 def _costs(found: Findings) -> list[Picture]:
@@ -216,12 +213,6 @@ def ablation(found: Findings) -> Section | None:
 def languages(found: Findings) -> Section:
     """Show the paper's Figure 8."""
     table = execution.by_language(found.trials, found.scoring.attempts).loc[list(found.cells.index)]
-    rows = [
-        [Value(language, language), *about(found.cells.loc[at], found), figure(row["planned"], ".0f"),
-         figure(row["built"], ".3g"), figure(row["executed"], ".3g")]
-        for (at, language), row in lines(table).items()
-    ]  # fmt: skip
-    rows.sort(key=lambda row: row[0].text)  # the cells of a language stay in their order
     columns = [Column("language", text=True), AGENT, MODEL, Column("projects", "planned, by their main language"),
                Column("built"), Column("executed", "at least one of their tests")]  # fmt: skip
     left = {"not": table["planned"] - table["built"], "only": table["built"] - table["executed"]}
@@ -236,7 +227,7 @@ def languages(found: Findings) -> Section:
     return Section(
         "projects-languages",
         "Projects: by language",
-        [picture, Table("By language (Figure 8)", columns, rows)],
+        [picture, Table("By language (Figure 8)", columns, _reached_by_group(table, found))],
     )
 
 
@@ -251,16 +242,20 @@ def strata(found: Findings) -> Section:
 
 
 def _stratum(name: str, found: Findings) -> Table:
-    table = execution.by_stratum(found.trials, found.scoring.attempts, name)
-    rows = [
-        [Value(word, word), *about(found.cells.loc[at], found), figure(row["planned"], ".0f"),
-         figure(row["built"], ".3g"), figure(row["executed"], ".3g")]
-        for (at, word), row in lines(table.loc[list(found.cells.index)]).items()
-    ]  # fmt: skip
-    rows.sort(key=lambda row: row[0].text)
+    table = execution.by_stratum(found.trials, found.scoring.attempts, name).loc[list(found.cells.index)]
     columns = [Column(name, "read from the project's tree by the verifier", text=True), AGENT, MODEL,
                Column("projects", "planned"), Column("built"), Column("executed", "one test at least")]  # fmt: skip
-    return Table(f"By {name}", columns, rows)
+    return Table(f"By {name}", columns, _reached_by_group(table, found))
+
+
+def _reached_by_group(table: pd.DataFrame, found: Findings) -> list[list[Value]]:
+    """Return a row for each group of projects and cell (the index of `table`), the cells of a group together."""
+    rows = [
+        [Value(group, group), *about(found.cells.loc[at], found), figure(row["planned"], ".0f"),
+         figure(row["built"], ".3g"), figure(row["executed"], ".3g")]
+        for (at, group), row in lines(table).items()
+    ]  # fmt: skip
+    return sorted(rows, key=lambda row: row[0].text)
 
 
 SECTIONS = Sections(
