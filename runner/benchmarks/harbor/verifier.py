@@ -51,7 +51,7 @@ from runner.sandbox.network import allowed
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from runner.protocols import Sandbox, SandboxProvider, Submission
+    from runner.protocols import Sandbox, Submission
     from runner.records import Changes, Environment, Image, Service, Task
 
 LIVE_FRESH = ("/tests", LOGS)
@@ -109,16 +109,15 @@ class HarborVerifier(Record):
             "shared": self._shared,
             "separate": self._separate,
         }[task.verifier.judged_in]
-        verdict = _unless_the_engine_fails(task, submission.sandboxes, lambda: judge(submission))
+        verdict = _unless_the_engine_fails(submission, judge)
         return verdict.model_copy(update={"seconds": time.monotonic() - began})
 
     def _separate(self, submission: Submission) -> Verdict:
-        task, sandboxes, folder = submission.task, submission.sandboxes, submission.folder
-        hosts = allowed(sandboxes, _environment(task))
-        image = sandboxes.image(_environment(task))
-        with _open_judge(task, image, sandboxes, hosts) as judge:  # without services, as in Harbor
+        image = submission.sandboxes.image(_environment(submission.task))
+        hosts = _allowed(submission)
+        with _open_judge(submission, image, hosts) as judge:  # without services, as in Harbor
             try:
-                left_out = carry_artifacts(task, submission.sandbox, judge, folder)
+                left_out = carry_artifacts(submission.task, submission.sandbox, judge, submission.folder)
             except WorkspaceTooLarge as error:
                 return Verdict(reward=0.0, mode="separate", error=ErrorInfo.of(error, "verify"))
             verdict = self._judge(submission, judge, hosts, "separate")
@@ -129,13 +128,11 @@ class HarborVerifier(Record):
         )
 
     def _shared(self, submission: Submission) -> Verdict:
-        task, sandbox, sandboxes = submission.task, submission.sandbox, submission.sandboxes
-        hosts = allowed(sandboxes, _environment(task))
+        sandbox, hosts = submission.sandbox, _allowed(submission)
+        user, services = _lesser_user(submission.task), submission.services
         changes = sandbox.changes()
         try:
-            with _open_judge(
-                task, sandbox.snapshot(), sandboxes, hosts, _lesser_user(task), submission.services
-            ) as judge:
+            with _open_judge(submission, sandbox.snapshot(), hosts, user, services) as judge:
                 verdict = self._judge(submission, judge, hosts, "shared")
         except ImageError as error:  # the agent left a machine that cannot even start
             verdict = Verdict(reward=0.0, mode="shared", error=ErrorInfo.of(error, "verify"))
@@ -148,14 +145,11 @@ class HarborVerifier(Record):
 
     def _again(self, submission: Submission, changes: Changes | None) -> Verdict:
         """Return the second verdict, on a machine of the task's image."""
-        task, sandboxes, folder = submission.task, submission.sandboxes, submission.folder
-        folder.mkdir(exist_ok=True)
-        began, hosts = time.monotonic(), allowed(sandboxes, _environment(task))
-        with _open_judge(
-            task, submission.sandbox.image, sandboxes, hosts, services=submission.services
-        ) as judge:
+        submission.folder.mkdir(exist_ok=True)
+        began, hosts, image = time.monotonic(), _allowed(submission), submission.sandbox.image
+        with _open_judge(submission, image, hosts, services=submission.services) as judge:
             try:
-                left_out = overlay_work(changes, submission.sandbox, judge, folder)
+                left_out = overlay_work(changes, submission.sandbox, judge, submission.folder)
                 verdict = self._judge(submission, judge, hosts, "pristine")
             except (VerifierError, WorkspaceTooLarge) as error:
                 left_out = ()
@@ -165,15 +159,13 @@ class HarborVerifier(Record):
 
     def _beside(self, submission: Submission) -> Verdict:
         """Judge a copy of the agent's machine, from which the services of the running one can be reached."""
-        task, sandbox, sandboxes = submission.task, submission.sandbox, submission.sandboxes
-        hosts, beside = allowed(sandboxes, _environment(task)), task.verifier.beside or Beside()
+        sandbox, services = submission.sandbox, submission.services
+        hosts, beside = _allowed(submission), submission.task.verifier.beside or Beside()
         changes = sandbox.changes()
         try:
             snapshot = sandbox.snapshot(alive=True)
             with (
-                _open_judge(
-                    task, snapshot, sandboxes, hosts, entrypoint_user=False, services=submission.services
-                ) as judge,
+                _open_judge(submission, snapshot, hosts, entrypoint_user=False, services=services) as judge,
                 sandbox.lend(judge, beside.ports) as ports,
             ):
                 verdict = self._judge(submission, judge, hosts, "beside")
@@ -239,28 +231,33 @@ def _environment(task: Task) -> Environment:
     return task.verifier.environment or task.environment
 
 
-def _unless_the_engine_fails(task: Task, sandboxes: SandboxProvider, judge: Callable[[], Verdict]) -> Verdict:
+def _allowed(submission: Submission) -> tuple[str, ...] | None:
+    """Return the hosts that the judge reaches; None stands for all."""
+    return allowed(submission.sandboxes, _environment(submission.task))
+
+
+def _unless_the_engine_fails(submission: Submission, judge: Callable[[Submission], Verdict]) -> Verdict:
     """Return a verdict, from a second try if the engine fails on the first one.
 
     If the engine fails twice on what the agent left, and works with the task's own image, the agent made it fail: the
     reward is 0. Raises `EngineError` if it does not even start that image.
     """
     with suppress(EngineError):
-        return judge()
+        return judge(submission)
     try:
-        return judge()
+        return judge(submission)
     except EngineError as error:
         message = str(error)
-    with _open_judge(task, sandboxes.image(task.environment), sandboxes, None) as sandbox:
+    task = submission.task
+    with _open_judge(submission, submission.sandboxes.image(task.environment), None) as sandbox:
         sandbox.exec(ExecSpec(argv=("true",), timeout_seconds=COMMAND_SECONDS))
     return Verdict(reward=0.0, mode=task.verifier.judged_in, error=_error(SpoiledMachine.__name__, message))
 
 
 @contextmanager
 def _open_judge(
-    task: Task,
+    submission: Submission,
     image: Image,
-    sandboxes: SandboxProvider,
     hosts: tuple[str, ...] | None,
     entrypoint_user: str | Literal[False] | None = None,
     services: str | None = None,
@@ -270,6 +267,7 @@ def _open_judge(
     In either case it reaches the services of the trial whose network is `services`, as the agent's machine did. The
     ENTRYPOINT runs as `entrypoint_user`, or as the image's user if that is None, or not at all if it is False.
     """
+    task = submission.task
     with ExitStack() as stack:
         sockets = None
         if hosts:
@@ -289,7 +287,7 @@ def _open_judge(
             network="open" if hosts is None else "none",
             services=services,
         )
-        yield stack.enter_context(sandboxes.open(spec))
+        yield stack.enter_context(submission.sandboxes.open(spec))
 
 
 def _lesser_user(task: Task) -> str | None:
