@@ -147,6 +147,7 @@ class Lease:
         return ""
 
     def _write(self, *, released: bool = False) -> None:
+        """Renew the lease, or release it. Raises `Taken` if another driver has it, and `StoreError`."""
         holder = self._holder.model_copy(update={"beat": secrets.token_hex(8), "released": released})
         self._etag = self._bucket.replace(LEASE, holder.model_dump_json(indent=1).encode(), self._etag)
 

@@ -90,6 +90,7 @@ class Curation:
         return candidate.model_copy(update=missing)
 
     def _package(self, candidate: Candidate) -> Package:
+        """Return the candidate's package, as its registry describes it. Raises what `look_up` does."""
         client = partial(fetch_context, self.dataset.images, cache=self.dataset.verifier.cache, say=self.say)
         source, name, version = candidate.source, candidate.package, candidate.version
         look = partial(look_up, source, name, version, client, self.say)

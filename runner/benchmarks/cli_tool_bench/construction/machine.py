@@ -153,6 +153,7 @@ class ReferenceMachine:
         return self._open(self._sandboxes.image(self.task.environment), "bare")
 
     def _open(self, image: Image, name: str, **settings: Any) -> CaseBox:
+        """Open the machines of one side, until the context ends. `settings` are further fields of `CaseSide`."""
         verifier = self._dataset.verifier
         side = CaseSide(
             name=f"{self._recipe.tool}-{name}",

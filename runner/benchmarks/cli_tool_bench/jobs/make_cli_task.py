@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from contextlib import ExitStack
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from runner.benchmarks.cli_tool_bench.dataset import CliToolBench
     from runner.gateway import Gateway
     from runner.records import Model
-    from runner.sweeps.cells import Settings
 
 
 LONGEST_QUESTION_TOKENS = 30_000
@@ -144,7 +143,7 @@ class Makers:
         making = self._job.path / recipe.tool / FOLDER
         if recipe.source == "checkout":
             recipe = checkout.take(recipe, making, work / CHECKOUT)
-        model = self._model(recipe, settings) if self._job.written_by == "model" else None
+        model = self._model(recipe) if self._job.written_by == "model" else None
         answers = Answers(making, model, self._job.tries)
         return Making(recipe, answers, Steps(work / "steps", self._step), work, self._shop).run()
 
@@ -164,12 +163,16 @@ class Makers:
     def __exit__(self, *exc: object) -> None:
         self._stack.close()
 
-    def _model(self, recipe: Recipe, settings: Settings) -> ConstructionModel:
+    @cached_property
+    def _gateway(self) -> Gateway:
         from runner.gateway import Gateway  # noqa: PLC0415 - its libraries take seconds, and help needs none
 
-        if not hasattr(self, "_gateway"):
-            scratch = self._stack.enter_context(scratch_folder())
-            self._gateway: Gateway = self._stack.enter_context(Gateway(scratch, settings.gateway))
+        scratch = self._stack.enter_context(scratch_folder())
+        return self._stack.enter_context(Gateway(scratch, self._sweep.settings.gateway))
+
+    def _model(self, recipe: Recipe) -> ConstructionModel:
+        """Return the model that writes one tool's answers. It may spend what earlier tools of the command left."""
+        settings = self._sweep.settings
         spent = sum(model.cost_usd or 0.0 for model in self._models)
         model = ConstructionModel(
             self._gateway,

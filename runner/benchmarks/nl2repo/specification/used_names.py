@@ -169,6 +169,7 @@ class _Finder:
             yield "name", node.attr, node.lineno
 
     def _keywords(self, node: ast.Call) -> Iterator[tuple[Kind, str, int]]:
+        """Yield the keywords of a call of the library's: those that name a parameter of any of its entries."""
         func = node.func
         ours = (isinstance(func, ast.Name) and func.id in self._bound) or (
             isinstance(func, ast.Attribute)

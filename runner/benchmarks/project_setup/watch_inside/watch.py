@@ -123,6 +123,7 @@ class Watcher:
     """One script's run, with its test programs and sessions of pytest."""
 
     def __init__(self, spec: dict[str, Any]) -> None:
+        """`spec` is the content of `spec.json`, which `rerun.watch_files` writes."""
         self._spec = spec
         self._programs: list[str] = spec["programs"]
         self._results = re.compile(spec["results"])
