@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -107,13 +107,9 @@ def compare(left: Side, right: Side) -> tuple[Comparison, pd.DataFrame, str]:
     if not comparable:
         units = f"{left.metric} and {right.metric} have different units, so no MAE"
         found = found._replace(mae=math.nan, why="; ".join(filter(None, [found.why, units])))
-    ranks = [column.rank(ascending=False, method="min") for column in signed]
-    cells = pd.DataFrame(
-        {"left": scores[0], "left_rank": ranks[0], "right": scores[1], "right_rank": ranks[1]}
-    )
-    cells["difference"] = cells["right"] - cells["left"] if comparable else math.nan
-    cells = cells.sort_values("left_rank", kind="stable")
-    cells.insert(0, "cell", [" · ".join(map(str, key)) for key in cells.index])
+    cells = _ranked(scores, signed)
+    if not comparable:
+        cells["difference"] = math.nan
     scorings, outputs = _scorings(left, right), left.source.path.parent
     comparison = Comparison(
         name=_name(left, right, outputs),
@@ -133,7 +129,18 @@ def compare(left: Side, right: Side) -> tuple[Comparison, pd.DataFrame, str]:
             *(line for note in notes for line in paragraph(note, wide)),
         ]
     )
-    return comparison, cells.reset_index(drop=True), text
+    return comparison, cells, text
+
+
+def _ranked(scores: Sequence[pd.Series[float]], signed: Sequence[pd.Series[float]]) -> pd.DataFrame:
+    """Return the table of cells by the scores of both sides; more of `signed` is better."""
+    ranks = [column.rank(ascending=False, method="min") for column in signed]
+    cells = pd.DataFrame(
+        {"left": scores[0], "left_rank": ranks[0], "right": scores[1], "right_rank": ranks[1]}
+    ).sort_values("left_rank", kind="stable")
+    cells["difference"] = cells["right"] - cells["left"]
+    cells.insert(0, "cell", [" · ".join(map(str, key)) for key in cells.index])
+    return cells.reset_index(drop=True)
 
 
 def _scores(left: Side, right: Side) -> list[pd.Series[float]]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pandas as pd
 
@@ -42,6 +42,9 @@ _COLUMNS = (
     Column("moved"),
     Column("best cell", is_name=True),
 )
+
+Scored: TypeAlias = "dict[str, dict[str, pd.Series[float]]]"
+"""Dataset -> name of a scoring -> AMS by cell."""
 
 
 def rescore(sweep: Path, rescorings: Callable[[Scoring], Sequence[Scoring]]) -> str:
@@ -84,20 +87,15 @@ def compare_scorings(sweep: Path, scorings: Sequence[Scoring]) -> str:
     trials = contenders(planned)
     every = [plan.scoring, *(scoring for scoring in scorings if scoring != plan.scoring)]
     names = [f"{name} (the sweep's own)" if n == 0 else name for n, name in enumerate(labels(every))]
-    scores = {name: _scores(trials, scoring) for name, scoring in zip(names, every, strict=True)}
-    datasets = trials.groupby("cell")["dataset"].first()
-    parts = {
-        str(dataset): {name: column[cells] for name, column in scores.items()}
-        for dataset, cells in datasets.groupby(datasets).groups.items()
-    }
+    scored = _scored(trials, dict(zip(names, every, strict=True)))
     agreements = {
         dataset: {name: agreement(columns[names[0]], column) for name, column in columns.items()}
-        for dataset, columns in parts.items()
+        for dataset, columns in scored.items()
     }
     cell_names = _cell_names(trials)
 
     def text(wide: int) -> str:
-        texts = [_text(dataset, parts[dataset], agreements[dataset], cell_names, wide) for dataset in parts]
+        texts = [_text(dataset, scored[dataset], agreements[dataset], cell_names, wide) for dataset in scored]
         return "\n".join([*texts, *(line for each in left_out(planned) for line in paragraph(each, wide))])
 
     found = {
@@ -111,7 +109,7 @@ def compare_scorings(sweep: Path, scorings: Sequence[Scoring]) -> str:
             for dataset, own in agreements.items()
         },
     }
-    contents = (to_csv(pd.concat(_long(parts)), index=False), json.dumps(found, indent=1), text(WIDTH))
+    contents = (to_csv(pd.concat(_long(scored)), index=False), json.dumps(found, indent=1), text(WIDTH))
     for file, content in zip(SENSITIVITY, contents, strict=True):
         write_atomically(sweep / file, content.encode())
     return f"{text(width())}\nWritten to {sweep / SENSITIVITY[0]} and beside it."
@@ -156,6 +154,16 @@ def _cell_names(trials: pd.DataFrame) -> dict[str, str]:
     return {str(cell): " · ".join(map(str, row)) for cell, row in cells.iterrows()}
 
 
+def _scored(trials: pd.DataFrame, scorings: Mapping[str, Scoring]) -> Scored:
+    """Return the AMS of the cells of each dataset under each scoring."""
+    scores = {name: _scores(trials, scoring) for name, scoring in scorings.items()}
+    datasets = trials.groupby("cell")["dataset"].first()
+    return {
+        str(dataset): {name: column[cells] for name, column in scores.items()}
+        for dataset, cells in datasets.groupby(datasets).groups.items()
+    }
+
+
 def _scores(trials: pd.DataFrame, scoring: Scoring) -> pd.Series[float]:
     """Return AMS by cell."""
     rows = check(labelled(trials, scoring), scoring)
@@ -166,8 +174,8 @@ def _ranks(scores: pd.Series[float]) -> pd.Series[float]:
     return scores.rank(ascending=False, method="min")
 
 
-def _long(parts: dict[str, dict[str, pd.Series[float]]]) -> Iterator[pd.DataFrame]:
-    for dataset, own in parts.items():
+def _long(scored: Scored) -> Iterator[pd.DataFrame]:
+    for dataset, own in scored.items():
         for name, scores in own.items():
             columns = {"dataset": dataset, "cell": scores.index, "scoring": name, "AMS": scores.to_numpy()}
             yield pd.DataFrame({**columns, "rank": _ranks(scores).to_numpy()})
