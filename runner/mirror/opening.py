@@ -9,11 +9,10 @@ from runner.sweeps.store import Store
 
 if TYPE_CHECKING:
     from runner.sweeps.cells import Settings
-    from runner.terminal.escaping import Say
 
 
-def open_store(settings: Settings, say: Say = print) -> Store:
-    """Return the store of these settings. `say` is told what a mirror takes and sends.
+def open_store(settings: Settings) -> Store:
+    """Return the store of these settings. A mirror prints what it takes and sends.
 
     Raises `ConfigError` if it has an address, and the library that reads it is not installed.
     """
@@ -28,4 +27,4 @@ def open_store(settings: Settings, say: Say = print) -> Store:
             f"outputs={settings.store.address} needs obstore, which is not installed: pip install 'assay[s3]'. "
             "Or choose a folder: outputs=DIR."
         ) from error
-    return MirroredStore(settings.outputs, settings.store, say)
+    return MirroredStore(settings.outputs, settings.store, print)
