@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import httpx
 
@@ -167,11 +168,12 @@ def _arguments(text: str, *, objects: bool) -> str:
     return json.dumps({MALFORMED: text}) if text.strip() else ""
 
 
-def _chat(answer: Json) -> str | None:
-    choices = answer.get("choices")
-    if _reports_error(answer) or not isinstance(choices, list) or not choices:
-        return "it has no choices"
-    return next(filter(None, map(_choice, choices)), None)
+def _alternatives(key: str, fault: Callable[[object], str | None], answer: Json) -> str | None:
+    """Return the first fault of an answer that is one or more alternatives, which it has under `key`."""
+    found = answer.get(key)
+    if _reports_error(answer) or not isinstance(found, list) or not found:
+        return f"it has no {key}"
+    return next(filter(None, map(fault, found)), None)
 
 
 def _choice(choice: object) -> str | None:
@@ -201,13 +203,6 @@ def _messages(answer: Json) -> str | None:
     if not content and not isinstance(answer.get("stop_reason"), str):
         return "it has no content, and does not say why it stopped"
     return next(_faults(content), None)
-
-
-def _gemini(answer: Json) -> str | None:
-    candidates = answer.get("candidates")
-    if _reports_error(answer) or not isinstance(candidates, list) or not candidates:
-        return "it has no candidates"
-    return next(filter(None, map(_candidate, candidates)), None)
 
 
 def _candidate(candidate: object) -> str | None:
@@ -249,9 +244,9 @@ def _reports_error(answer: Json) -> bool:
 
 
 CHECKS: dict[str, Callable[[Json], str | None]] = {
-    CHAT: _chat,
+    CHAT: partial(_alternatives, "choices", _choice),
     RESPONSES: _responses,
     MESSAGES: _messages,
-    GEMINI: _gemini,
+    GEMINI: partial(_alternatives, "candidates", _candidate),
 }
 """API -> function that returns the fault of an answer, or None."""

@@ -70,7 +70,7 @@ class Gemini:
     def own(self, answer: Json) -> Json | None:  # noqa: ARG002 - no shortcut is taken in this API
         return None
 
-    def stream(self, request: Json) -> GeminiStream:  # noqa: ARG002 - chat needs the request
+    def stream(self, request: Json) -> GeminiStream:  # noqa: ARG002 - only chat uses it
         return GeminiStream()
 
     def usage(self, response: Json) -> Usage | None:
@@ -92,7 +92,7 @@ class Gemini:
         number, status = STATUSES.get(kind, STATUSES["internal_error"])
         return {"error": {"code": int(number), "message": message, "status": status}}
 
-    def events(self, request: Json, response: Json) -> Iterator[bytes]:  # noqa: ARG002 - chat needs the request
+    def events(self, request: Json, response: Json) -> Iterator[bytes]:  # noqa: ARG002 - only chat uses it
         yield encode_event(response)
 
     def error_events(self, error: Json) -> Iterator[bytes]:

@@ -173,7 +173,7 @@ class Messages:
         plain = answer.get("role") == "assistant" and isinstance(usage, dict) and content
         return _finished(answer) if plain and all(block["type"] in PLAIN for block in content) else None
 
-    def stream(self, request: Json) -> MessagesStream:  # noqa: ARG002 - chat needs the request
+    def stream(self, request: Json) -> MessagesStream:  # noqa: ARG002 - only chat uses it
         return MessagesStream()
 
     def usage(self, response: Json) -> Usage | None:
@@ -195,7 +195,7 @@ class Messages:
             kind, message = "invalid_request_error", TOO_LONG + message
         return {"type": "error", "error": {"type": KINDS.get(kind, kind), "message": message}}
 
-    def events(self, request: Json, response: Json) -> Iterator[bytes]:  # noqa: ARG002 - chat needs the request
+    def events(self, request: Json, response: Json) -> Iterator[bytes]:  # noqa: ARG002 - only chat uses it
         counts = response.get("usage") or {}
         begun: Json = {
             "content": [],

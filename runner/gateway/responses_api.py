@@ -179,14 +179,14 @@ class Responses:
         plain = isinstance(usage, dict) and usage.keys() <= PLAIN_COUNTS and output
         return _finished(answer) if plain and all(item["type"] in PLAIN for item in output) else None
 
-    def stream(self, request: Json) -> ResponsesStream:  # noqa: ARG002 - chat needs the request
+    def stream(self, request: Json) -> ResponsesStream:  # noqa: ARG002 - only chat uses it
         return ResponsesStream()
 
     def usage(self, response: Json) -> Usage | None:
         created = ("cache_write_tokens", "cache_creation_tokens")
         return openai_usage(response, "input_tokens", "output_tokens", *created)
 
-    def events(self, request: Json, response: Json) -> Iterator[bytes]:  # noqa: ARG002 - chat needs the request
+    def events(self, request: Json, response: Json) -> Iterator[bytes]:  # noqa: ARG002 - only chat uses it
         number = count()
         begun: Json = response | {"status": "in_progress", "output": [], "usage": None}
         body: list[tuple[str, Json]] = [
