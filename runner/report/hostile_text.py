@@ -59,9 +59,9 @@ def shortened(text: str, longest: int, *, from_end: bool = False) -> str:
     return f"{text[:head].rstrip()}{GAP}{text[len(text) - tail :].lstrip()}"
 
 
-def first_line(text: str, longest: int = 300) -> str:
-    """Return the text as one line without the signs of Markdown and HTML, cut to its beginning if it is long."""
-    return harmless_name(text, longest)
+def harmless_line(text: str) -> str:
+    """Return the text as one line of at most 300 characters, without the signs of Markdown and HTML."""
+    return harmless_name(text, 300)
 
 
 def even_limit(lengths: Iterable[int], total: int) -> int:

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from runner.gateway.call_prices import price
 from runner.records import ModelCall, Prices, Usage
 from runner.records.trial_files import LEDGER, TRAJECTORY
-from runner.report.hostile_text import Redaction, even_limit, fenced, first_line, harmless_name, shortened
+from runner.report.hostile_text import Redaction, even_limit, fenced, harmless_line, harmless_name, shortened
 from runner.report.traces import Cost, Json, Judgement, Step
 
 STEPS: Final = 200
@@ -74,7 +74,7 @@ class Calls:
         told: Mapping[str, str],
         prices: Prices,
         model: str,
-        extent: Extent = BRIEF,
+        extent: Extent,
     ) -> None:
         """`told` is what the agent was given, by name; `model` is what every call shows, with its marks."""
         self._calls, self._prices, self._model, self._extent = calls, prices, model, extent
@@ -166,9 +166,7 @@ class Calls:
         return self._extent.dress(shortened(text, self._limit))
 
 
-def read_calls(
-    folder: Path, prices: Prices, model: str, redacted: Redaction, extent: Extent = BRIEF
-) -> Calls:
+def read_calls(folder: Path, prices: Prices, model: str, redacted: Redaction, extent: Extent) -> Calls:
     """Return the calls of the trial in this folder. Missing or unreadable files leave out what only they have."""
     calls = sorted(_ledger(folder / LEDGER), key=lambda call: call.index)
     document = _trajectory(folder / TRAJECTORY)
@@ -184,7 +182,7 @@ def read_calls(
     return Calls(found, told, prices, model, extent)
 
 
-def judge_answers(ledger: Path, redacted: Redaction, extent: Extent = BRIEF) -> list[Judgement]:
+def judge_answers(ledger: Path, redacted: Redaction, extent: Extent) -> list[Judgement]:
     """Return the answers of the verifier's judge model, at most `JUDGED` of them, and how many more there were."""
     from runner.gateway.trajectory import words  # noqa: PLC0415 - brings a web server, and few trials have a judge
 
@@ -255,7 +253,7 @@ def _described(call: ModelCall, step: Mapping[str, Any], redacted: Redaction) ->
     )
     words = {"words": step.get("message"), "reasoning": step.get("reasoning_content")}
     texts = {name: redacted(text.strip()) for name, text in words.items() if text and text.strip()}
-    return _Call(call, texts, tools, first_line(redacted(_failure(call))))
+    return _Call(call, texts, tools, harmless_line(redacted(_failure(call))))
 
 
 def _failure(call: ModelCall) -> str:

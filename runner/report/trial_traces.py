@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from runner.records import ErrorInfo, Prices, TrialRecord, Verdict
 from runner.records.trial_files import JUDGE_LEDGER
-from runner.report.hostile_text import Redaction, first_line, harmless_name, shortened
+from runner.report.hostile_text import Redaction, harmless_line, harmless_name, shortened
 from runner.report.trace_steps import BRIEF, Calls, Extent, judge_answers, read_calls
 from runner.report.traces import Cost, Json, Judgement, Kind, Step, Trace
 from runner.report.trials_table import outcome
@@ -96,7 +96,7 @@ def trial_trace(record: TrialRecord, folder: Path, prices: Prices, extent: Exten
     answers = judge_answers(folder / JUDGE_LEDGER, redacted, extent)
     return Trace(
         key=record.key,
-        invalid=_invalid(record, redacted),
+        invalid=_why_not_judged(record, redacted),
         steps=tuple(_Steps(record, calls, redacted, extent).all()),
         judgements=(*_verdicts(record, redacted, extent), *answers),
         tags=_tags(record),
@@ -144,7 +144,7 @@ class _Steps:
             "tokens": record.usage.input_tokens + record.usage.output_tokens,
             "usd": record.cost_usd and round(record.cost_usd, 6),
         }
-        if error := _reason(record):
+        if error := _error(record):
             outputs["error"] = self._text(f"{error.type}: {error.message}")
         # MLflow's comparison shows the last three of them at once.
         outputs |= {"reward": record.reward, "outcome": outcome(record)}
@@ -156,7 +156,7 @@ class _Steps:
             parent=None,
             inputs={"task": harmless_name(record.task), "attempt": record.attempt},
             outputs=outputs,
-            error=_invalid(record, self._redacted),
+            error=_why_not_judged(record, self._redacted),
         )
 
     def _earlier(self) -> list[Step]:
@@ -219,27 +219,31 @@ class _Steps:
         return self._extent.dress(shortened(self._redacted(text), LONGEST, from_end=from_end))
 
     def _line(self, error: ErrorInfo) -> str:
-        return first_line(self._redacted(f"{error.type}: {error.message}"))
+        return _in_one_line(error, self._redacted)
 
 
-def _reason(record: TrialRecord) -> ErrorInfo | None:
+def _in_one_line(error: ErrorInfo, redacted: Redaction) -> str:
+    return harmless_line(redacted(f"{error.type}: {error.message}"))
+
+
+def _error(record: TrialRecord) -> ErrorInfo | None:
+    """Return a trial's error, or its verdict's."""
     return record.error or (record.verdict.error if record.verdict else None)
 
 
-def _invalid(record: TrialRecord, redacted: Redaction) -> str:
-    """Return why a trial says nothing about its configuration; empty if it does."""
+def _why_not_judged(record: TrialRecord, redacted: Redaction) -> str:
+    """Return the reason why a trial was not judged, as one line of harmless text; empty for one that was judged."""
     if record.judged:
         return ""
-    error = _reason(record)
-    return first_line(redacted(f"{error.type}: {error.message}")) if error else f"{record.status}: no verdict"
+    error = _error(record)
+    return _in_one_line(error, redacted) if error else f"{record.status}: no verdict"
 
 
 def _verdicts(record: TrialRecord, redacted: Redaction, extent: Extent) -> list[Judgement]:
     """Return the verifier's judgements: whether the trial passed, its reward, and how the agent ended."""
     ended = Judgement("status", record.status.value, "runner")
     if not record.judged:
-        error = _reason(record)
-        message = _invalid(record, redacted)
+        error, message = _error(record), _why_not_judged(record, redacted)
         why = ErrorInfo(type=error.type if error else record.status.value, message=message)
         return [Judgement("passed", None, "verifier", error=why), ended]
     output = record.verdict.output if record.verdict else ""

@@ -185,12 +185,12 @@ def _word(name: str) -> str:
 def _verified(verdict: Verdict | None) -> dict[str, Any]:
     """Return the conditions of a verdict, as columns."""
     again, programs = (verdict.again, verdict.programs) if verdict else (None, None)
-    more = f"; and {programs.count - len(programs.paths)} more" if programs and programs.count else ""
-    listed = programs is not None and programs.count is not None and programs.count > len(programs.paths)
+    unlisted = (programs.count or 0) - len(programs.paths) if programs else 0
+    more = f"; and {unlisted} more" if unlisted > 0 else ""
     return {
         "verified": verdict.mode if verdict else "",
         "second_reward": again.reward if again else None,
-        "changed_programs": "; ".join(programs.paths) + (more if listed else "") if programs else "",
+        "changed_programs": "; ".join(programs.paths) + more if programs else "",
     }
 
 
