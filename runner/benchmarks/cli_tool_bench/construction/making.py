@@ -82,6 +82,8 @@ class MadeTask(Record):
 class Description(Record):
     """A description of the tool: its help pages, and the schema and classes that a model or a person completed."""
 
+    readme: str
+    """README of the package, scrubbed."""
     pages: dict[str, str]
     """Command line -> help page, scrubbed."""
     published: dict[str, str]
@@ -130,10 +132,9 @@ class Making:
             machine.fetch(self.shop.say)
             described = self._describe(machine, package, brand)
             classes = [
-                self._class(one, described, machine, generators, package, brand)
-                for one in described.unrolled.classes
+                self._class(one, described, machine, generators, brand) for one in described.unrolled.classes
             ]
-            context = self._context(described, package, brand)
+            context = self._context(described)
         return self._write(described, classes, context, source, brand)
 
     def _package(self) -> Package:
@@ -178,9 +179,10 @@ class Making:
             raise rejected("entry", f"help: `{long.command(recipe.tool)}` prints more than {kib} KiB.")
         published = {page.command(recipe.tool): page.text for page in tree.pages}
         pages = {command: brand.scrub(page) for command, page in published.items()}
-        found = checked(self._schema(tree, package, pages, brand), tree.texts())
+        readme = brand.scrub(package.readme)
+        found = checked(self._schema(tree, readme, pages), tree.texts())
         unrolled = unroll(found.schema_checked, recipe.cap, recipe.exclude)
-        return Description(pages=pages, published=published, checked=found, unrolled=unrolled)
+        return Description(readme=readme, pages=pages, published=published, checked=found, unrolled=unrolled)
 
     def _help(self, machine: ReferenceMachine) -> HelpTree:
         tool, asked = self.recipe.tool, self.recipe.help
@@ -189,9 +191,9 @@ class Making:
         text, cut = page_text(machine.run(f"{tool} {asked}"), HelpLimits().page_bytes)
         return HelpTree(tool=tool, pages=(HelpPage(path=(), text=text, how="--help", cut=cut),))
 
-    def _schema(self, tree: HelpTree, package: Package, pages: dict[str, str], brand: Brand) -> Schema:
+    def _schema(self, tree: HelpTree, readme: str, pages: dict[str, str]) -> Schema:
         """Return the schema: a person's as it is, or a model's merged with the schema that is read without a model."""
-        question = schema_question(brand.scrub(package.readme), pages)
+        question = schema_question(readme, pages)
         read = read_pages(tree).schema_read
 
         def check(text: str) -> str:
@@ -210,7 +212,6 @@ class Making:
         described: Description,
         machine: ReferenceMachine,
         generators: Generators,
-        package: Package,
         brand: Brand,
     ) -> GoldenClass:
         """Draw cases of a class and run them until enough of them are usable. Raises `RejectedError`."""
@@ -229,12 +230,12 @@ class Making:
             found.append(self.steps.get(f"golden-{one.name}", key, GoldenClass, look))
             return source
 
-        question = generator_question(self.recipe.tool, one, brand.scrub(package.readme), described.pages)
+        question = generator_question(self.recipe.tool, one, described.readme, described.pages)
         self.answers.get(question, check)
         return found[-1]
 
-    def _context(self, described: Description, package: Package, brand: Brand) -> str:
-        question = context_question(self.recipe.tool, brand.scrub(package.readme), described.pages)
+    def _context(self, described: Description) -> str:
+        question = context_question(self.recipe.tool, described.readme, described.pages)
         return self.answers.get(question, check_context)
 
     def _write(
