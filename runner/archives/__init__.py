@@ -60,10 +60,10 @@ def unpack(
         write(members, reader, into, over=machine)
 
 
-def unpacked_size(packed: Path, limits: Limits = LIMITS) -> int:
+def unpacked_size(packed: Path) -> int:
     """Return the bytes of all files of a tar or zip file, unpacked. Raises `ConfigError` as `unpack` does."""
     with open_archive(packed) as reader:
-        members = _read_members(reader, limits, packed.stat().st_size)
+        members = _read_members(reader, LIMITS, packed.stat().st_size)
         _check_names(members)
         return sum(member.size for member in members.values())
 

@@ -117,7 +117,7 @@ def answer(argv: Sequence[str]) -> str | None:
     return None
 
 
-def overview(folders: Sequence[Path] = ()) -> str:
+def overview(folders: Sequence[Path]) -> str:
     """Return the whole command line on one page, with the order, defaults and comments of `config.yaml`.
 
     `folders` are those of the options, by default `config_folders()`.

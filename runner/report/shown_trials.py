@@ -29,7 +29,7 @@ class Shown(NamedTuple):
     """Sentence about the trials that are left out and where all of them are; empty if none is left out."""
 
 
-def shown_trials(found: Findings, most: int = MOST, columns: int = _CELLS) -> Shown:
+def shown_trials(found: Findings, most: int, columns: int = _CELLS) -> Shown:
     """Return at most `most` trials of a dataset, or those of one task if these are more.
 
     Of a larger sweep the best cells are chosen, at most so many `columns`, and the tasks on which cells differ most:

@@ -104,7 +104,7 @@ def sdist_release(package: str, version: str, place: Path) -> dict[str, Any]:
     return distributions(package, version, place, newest)
 
 
-def distributions(package: str, version: str, place: Path, python: str = "3.10") -> dict[str, Any]:
+def distributions(package: str, version: str, place: Path, python: str) -> dict[str, Any]:
     """Return the files of a version on the index: `sdist` and `wheels`, each with `url` and `hash`. `place` is empty.
 
     `python` is the lowest version of Python that the package must support; uv itself may run on an earlier one.

@@ -36,7 +36,7 @@ File = tuple[PurePosixPath, Callable[[], bytes]]
 """Path of a file below its project, and a function that reads it."""
 
 
-def files_of(folder: Path, left_out: Callable[[PurePosixPath], bool] = lambda _: False) -> Iterator[File]:
+def files_of(folder: Path, left_out: Callable[[PurePosixPath], bool]) -> Iterator[File]:
     """Yield the regular files of a folder."""
     for path in sorted(folder.rglob("*")):
         name = PurePosixPath(path.relative_to(folder))

@@ -72,12 +72,12 @@ def stated_license(source: Path) -> str:
     return license_of(parse_email(file.read_bytes())[0]) if file.is_file() else ""
 
 
-def years_before(day: dt.date, years: int = YEARS) -> dt.date:
-    """Return the same day so many years earlier; 28 February for a 29th."""
+def years_before(day: dt.date) -> dt.date:
+    """Return the same day `YEARS` earlier; 28 February for a 29th."""
     try:
-        return day.replace(year=day.year - years)
+        return day.replace(year=day.year - YEARS)
     except ValueError:
-        return day.replace(year=day.year - years, day=28)
+        return day.replace(year=day.year - YEARS, day=28)
 
 
 def _is_allowed(expression: str, allowed: set[str]) -> bool:
