@@ -11,7 +11,7 @@ import re
 import tarfile
 from contextlib import suppress
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from runner.errors import VerifierError, WorkspaceTooLarge
 
@@ -71,8 +71,8 @@ def read_small_file(path: str, sandbox: Sandbox, into: Path) -> bytes:
 def read_reward(files: Mapping[str, bytes], key: str = "reward") -> tuple[float, dict[str, float]]:
     """Return the reward, in [0, 1], and all components by Harbor's rules, in which `reward.json` takes precedence.
 
-    `reward.json` is a flat object of finite numbers; its reward is the entry `key`, or the only entry. Raises
-    `VerifierError` if there is no file, or if it does not hold such a reward.
+    `reward.json` is a flat object of finite numbers, each name once; its reward is the entry `key`, or the only entry.
+    Raises `VerifierError` if there is no file, or if it does not hold such a reward.
     """
     if JSON in files:
         components = _components(_decoded(files[JSON], JSON))
@@ -129,7 +129,8 @@ def _decoded(content: bytes, name: str) -> str:
 
 def _components(text: str) -> dict[str, float]:
     try:
-        parsed = json.loads(text, parse_int=float)  # an `int` may be too large for a float
+        # An `int` may be too large for a float.
+        parsed = json.loads(text, parse_int=float, object_pairs_hook=_unambiguous)
     except (ValueError, RecursionError) as error:
         raise VerifierError(f"reward.json is not JSON: {error}.") from error
     numbers = isinstance(parsed, dict) and all(isinstance(value, int | float) for value in parsed.values())
@@ -142,6 +143,16 @@ def _components(text: str) -> dict[str, float]:
             f"reward.json has a name that is not text, or longer than {NAME_CHARACTERS} characters."
         )
     return {str(name): float(value) for name, value in parsed.items()}
+
+
+def _unambiguous(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object of these entries. Raises `VerifierError` for a name that it has twice.
+
+    JSON's readers let the last one count, so a name of the agent's choice could take the place of the reward.
+    """
+    if len(found := dict(pairs)) != len(pairs):
+        raise VerifierError("reward.json has a name twice, so its numbers are ambiguous.")
+    return found
 
 
 def _is_text(name: str) -> bool:
