@@ -120,7 +120,7 @@ def answer(argv: Sequence[str]) -> str | None:
 def overview(folders: Sequence[Path]) -> str:
     """Return the whole command line on one page, with the order, defaults and comments of `config.yaml`.
 
-    `folders` are those of the options, by default `config_folders()`.
+    The options of each group are those of `folders`, or of `config_folders()` if there are none.
     """
     rows, columns = _rows(), _columns()
     lines = [_prose(INTRODUCTION), "", wrapped(SYNOPSIS, columns), "", "Groups (* is the default)"]
@@ -180,7 +180,7 @@ def _example(words: str, text: str, columns: int) -> list[str]:
 def topic(word: str, folders: Sequence[Path] = ()) -> str:
     """Return help on a key of the run, a group, or an option: its file and the keys that the file leaves out.
 
-    `folders` are those of the options, by default `config_folders()`.
+    The options of each group are those of `folders`, or of `config_folders()` if there are none.
     """
     group, _, option = word.partition("=")
     if group in scalars():
