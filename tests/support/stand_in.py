@@ -8,6 +8,7 @@ people wrote.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import sys
@@ -16,6 +17,12 @@ from pathlib import Path
 import yaml
 
 from runner.__main__ import main
+from runner.benchmarks.cli_tool_bench.construction.classes import CommandClass
+from runner.benchmarks.cli_tool_bench.construction.questions import (
+    context_question,
+    generator_question,
+    schema_question,
+)
 from runner.benchmarks.sources.task_files import tree_digest
 from runner.files import write_atomically
 from runner.resources import ROOT
@@ -24,6 +31,8 @@ SEVEN = ROOT / "tests" / "benchmarks" / "cli_tool_bench" / "construction" / "fix
 CASSETTES = ROOT / "tasks" / "cli_tool_bench" / "cassettes"
 DIGESTS = CASSETTES / "digests.json"
 """Tool -> digest of the task that was made when it was recorded."""
+QUESTIONS = CASSETTES / "questions.sha256"
+"""Digest of the words of the questions when they were recorded."""
 NAME = "stand_in"
 FENCE = "```"
 LABELS = {".json": "json", ".md": "markdown", ".py": "python"}
@@ -66,7 +75,16 @@ def record(out: Path, tools: list[str]) -> int:
     kept = json.loads(DIGESTS.read_bytes()) if DIGESTS.is_file() else {}
     kept |= {tool: tree_digest(out / "tasks" / tool) for tool in tools if code == 0}
     write_atomically(DIGESTS, (json.dumps(dict(sorted(kept.items())), indent=1) + "\n").encode())
+    if code == 0 and len(tools) == len(kept):
+        write_atomically(QUESTIONS, f"{questions_digest()}\n".encode())
     return code
+
+
+def questions_digest() -> str:
+    """Return the digest of what every question says, whatever the tool, the generators' library included."""
+    one = CommandClass(name="ANY", words=("any",), description="-")
+    asked = (schema_question("", {}), context_question("any", "", {}), generator_question("any", one, "", {}))
+    return hashlib.sha256("\0".join(question.instruction for question in asked).encode()).hexdigest()
 
 
 def words(out: Path) -> list[str]:

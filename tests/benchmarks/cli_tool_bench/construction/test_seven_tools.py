@@ -29,6 +29,12 @@ def test_each_hand_written_tool_is_recorded_by_a_model_that_says_it_is_none() ->
         assert b"not a language model" in tape.read_bytes()
 
 
+def test_the_questions_are_those_that_were_recorded() -> None:
+    """A change of the library's docstrings once was noticed by the replay alone, late and in a container."""
+    again = "record the tools again: python -m tests.support.stand_in OUT"
+    assert stand_in.questions_digest() == stand_in.QUESTIONS.read_text().strip(), again
+
+
 @pytest.mark.docker
 @pytest.mark.timeout(1800)  # of some thousand starts of a tool, on a machine however busy
 @pytest.mark.parametrize("tool", sorted(BY_HAND) if EVERY else ["stencil"])
