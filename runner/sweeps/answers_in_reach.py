@@ -85,6 +85,21 @@ class Part(NamedTuple):
     recipe: BundleRecipe | None = None
 
 
+class _Descriptions:
+    """Answers as the program in the sandbox takes them. Each is described once, however many parts are searched."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._by_key: dict[str, dict[str, object]] = {}
+
+    def __call__(self, key: str, answer: Answer) -> dict[str, object]:
+        """Return the description of the answer with this key."""
+        with self._lock:
+            if key not in self._by_key:
+                self._by_key[key] = _described(answer)
+            return self._by_key[key]
+
+
 class Reach:
     """Knowledge of answers in reach, in a cache folder that all sweeps share and that may not exist yet."""
 
@@ -123,9 +138,10 @@ class Reach:
         for trial in filter(_concerned, trials):
             for part in _parts(trial):
                 trials_by_part.setdefault(part, {})[_key(_answer(trial.task))] = trial
+        tools = sandboxes, installed, _Descriptions(), say
         with ThreadPoolExecutor(PARALLEL) as pool:
             searches = [
-                pool.submit(self._search_part, part, by_answer, (sandboxes, installed, say))
+                pool.submit(self._search_part, part, by_answer, tools)
                 for part, by_answer in trials_by_part.items()
             ]
             for search in searches:
@@ -135,9 +151,9 @@ class Reach:
         self,
         part: Part,
         by_answer: Mapping[str, PlannedTrial],
-        tools: tuple[SandboxProvider, Mapping[str, InstalledBundle], Say],
+        tools: tuple[SandboxProvider, Mapping[str, InstalledBundle], _Descriptions, Say],
     ) -> None:
-        sandboxes, installed, say = tools
+        sandboxes, installed, describe, say = tools
         task = next(iter(by_answer.values())).task
         try:
             image = sandboxes.image(
@@ -147,10 +163,11 @@ class Reach:
             return
         content, cached = _content(part, image, installed), self._searched(part)
         known = cached.found if cached.content == content else {}
-        answers = {key: _answer(t.task) for key, t in by_answer.items() if key not in known}
-        if not answers or not content:  # a sandbox without images and bundles has no content
+        new = [key for key in by_answer if key not in known]
+        if not new or not content:  # a sandbox without images and bundles has no content
             return
         say(f"Looking for answers in {part.name}")
+        answers = {key: describe(key, _answer(by_answer[key].task)) for key in new}
         found = _found(part, image, task, answers, sandboxes)
         after = Searched(content=content, found={**known, **dict.fromkeys(answers), **found})
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -217,9 +234,12 @@ def _content(part: Part, image: Image, installed: Mapping[str, InstalledBundle])
 
 
 def _found(
-    part: Part, image: Image, task: Task, answers: Mapping[str, Answer], sandboxes: SandboxProvider
+    part: Part, image: Image, task: Task, answers: Mapping[str, object], sandboxes: SandboxProvider
 ) -> dict[str, Finding]:
-    """Search a part in a sandbox of its own, without a network. Raises `ProgramError` when the search fails."""
+    """Search a part for described answers in a sandbox of its own, without a network.
+
+    Raises `ProgramError` when the search fails.
+    """
     spec = SandboxSpec(
         name=f"reach-{task.name}",
         image=image,
@@ -230,7 +250,7 @@ def _found(
     )
     with sandboxes.open(spec) as sandbox:
         wanted = {
-            "answers": {key: _described(answer) for key, answer in answers.items()},
+            "answers": answers,
             "parts": {part.name: part.root},
             # What the task gives to the agent is no secret; the rest are the kernel's files and other parts.
             "without": [sandbox.workdir, "/proc", "/sys", "/dev", ROOT, PLACE] if part.root == "/" else [],

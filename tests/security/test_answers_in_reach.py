@@ -707,9 +707,13 @@ take a minute of a processor; ASSAY_EVERY_CASE in the environment has them searc
 
 
 @pytest.fixture(scope="module")
-def searched(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], str]:
-    """Return (agent, task) -> reason of its refusal, for each agent of `INTO`, found by content alone."""
-    folder = tmp_path_factory.mktemp("reach")
+def searched(pytestconfig: pytest.Config) -> dict[tuple[str, str], str]:
+    """Return (agent, task) -> reason of its refusal, for each agent of `INTO`, found by content alone.
+
+    Sources and findings are kept from run to run in the cache of pytest, where all names are digests: of a source, and
+    of an answer, the program that searches and the content of what is searched.
+    """
+    folder = pytestconfig.cache.mkdir("answers_in_reach")
     dataset = tool_dataset(SHIPPED, folder / "cache").model_copy(update={"include": tuple(SEARCHED)})
     sandboxes, agents = DockerSandboxes(), [shipped(name) for name in INTO]
     installed = sandboxes.prepare([agent.bundle for agent in agents if agent.bundle], print)

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import os
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -83,7 +84,8 @@ def run_client(
     Raises `FetchError` if it fails.
     """
     authorities = os.environ.get("SSL_CERT_FILE")
-    env = {"NODE_EXTRA_CA_CERTS": authorities} if authorities else {}
+    env = {"UV_PYTHON": sys.executable}  # else uv looks for one, which may take 0.1 s of a processor
+    env |= {"NODE_EXTRA_CA_CERTS": authorities} if authorities else {}
     env |= {**os.environ, **(settings or {})}
     words = (Path(word).name if word.startswith("/") else word for word in command[:4])
     shown = f"`{' '.join(words)} ..`"

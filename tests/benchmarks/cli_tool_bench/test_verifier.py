@@ -39,7 +39,7 @@ from tests.support.tool_task_factory import (
 )
 from tests.support.waiting import once
 
-pytestmark = pytest.mark.docker
+pytestmark = [pytest.mark.docker, pytest.mark.usefixtures("no_page")]
 
 
 REFERENCE = "bash /solution/solve.sh"

@@ -19,6 +19,8 @@ from tests.support.sweeps import Cli
 from tests.support.tasks_factory import dataset, make_task
 from tests.sweeps.test_plan import keys
 
+pytestmark = pytest.mark.usefixtures("no_page")
+
 
 def found(folder: Path, task: str = "made") -> tuple[HarborDataset, str]:
     """Find the truth of a task. Return the dataset and what the job says."""

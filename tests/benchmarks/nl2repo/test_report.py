@@ -82,9 +82,17 @@ def suites(tmp_path_factory: pytest.TempPathFactory) -> Findings:
     return findings(tmp_path_factory.mktemp("suites"), *sweep_of_suites())
 
 
-def test_both_counts_stand_beside_each_other_where_they_differ(suites: Findings, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def by_name(suites: Findings) -> dict[str, Section]:
+    """Return the sections of that sweep by name."""
+    return sections(suites)
+
+
+def test_both_counts_stand_beside_each_other_where_they_differ(
+    by_name: dict[str, Section], tmp_path: Path
+) -> None:
     """The first task counts 16 of its 20 published tests; `openhands` passes 12 of 16, and 15 of 20 of the others."""
-    assert "suite-counts" not in sections(suites)
+    assert "suite-counts" not in by_name
     planned, records = sweep_of_suites()
     for key, one in records.items():
         if one.task == "easy-1" and one.verdict and one.verdict.reward is not None:
@@ -98,8 +106,8 @@ def test_both_counts_stand_beside_each_other_where_they_differ(suites: Findings,
     assert {row[0]: row[2:] for row in cells(scores)}["openhands"] == ["75.0%", "70.0%"]
 
 
-def test_every_section_of_a_sweep_of_suites(suites: Findings) -> None:
-    found = sections(suites)
+def test_every_section_of_a_sweep_of_suites(by_name: dict[str, Section]) -> None:
+    found = by_name
     assert {
         "suites",
         "suite-failures",
@@ -125,9 +133,9 @@ def test_every_section_of_a_sweep_of_suites(suites: Findings) -> None:
     assert patterns["openhands"] == "100.0%"
 
 
-def test_the_analyses_of_section_4_3_have_pictures_and_tables(suites: Findings) -> None:
+def test_the_analyses_of_section_4_3_have_pictures_and_tables(by_name: dict[str, Section]) -> None:
     """Figures 4 to 8; 3 and 9 have tests of their own."""
-    found = sections(suites)
+    found = by_name
     assert pictures(found["behaviour-turns"]) == ["behaviour_endings"]
     ends = {line[0]: line[1:7] for line in tables(found["behaviour-turns"])["Endings by agent"]}
     assert ends["openhands"] == ["3", "100.0%", "0.0%", "0.0%", "0.0%", "0.0%"]

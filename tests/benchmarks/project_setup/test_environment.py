@@ -21,6 +21,8 @@ from tests.support.records_factory import trial_record
 from tests.support.suite_factory import write
 from tests.support.sweeps import Cli
 
+pytestmark = pytest.mark.usefixtures("no_page")
+
 SCRIPTS = {
     "Dockerfile": "ARG BASE\nFROM ${BASE}\nCOPY project /workspace/project\n",
     "run_tests.sh": "python3 -m unittest -v\n",
