@@ -18,7 +18,10 @@ from tests.support.waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 90.0
-RAY = (sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--disable-usage-stats")
+RAY = (
+    *(sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--disable-usage-stats"),
+    "--include-log-monitor=false",  # nobody reads what it would send: the executor asks for no logs
+)
 TOKEN = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0123456789abcdef" * 4}
 """Variables of every process that may use the cluster. Ray reads them once in a process."""
 
