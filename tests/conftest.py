@@ -17,8 +17,9 @@ from hypothesis import HealthCheck, settings
 
 from runner.__main__ import QUIET, main
 from runner.locks import exclusive
+from tests.support import warm
 from tests.support.longest_first import SECONDS
-from tests.support.no_page import without_page
+from tests.support.no_page import without_page, without_pixels
 from tests.support.ray_cluster import TOKEN
 from tests.support.serving import KEY_VARIABLE
 from tests.support.sweeps import Cli
@@ -38,6 +39,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGTERM, signal.SIG_DFL)
 # Imported modules and collected tests live to the end; garbage collection would take a fifth of their time.
 gc.disable()
+# A test makes many objects and few circles of them.
+gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -78,11 +81,47 @@ def common(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return here.parent if hasattr(request.config, "workerinput") else here
 
 
+@pytest.fixture(scope="session")
+def empty_store(common: Path) -> Path:
+    """Return a new database of MLflow, to be copied; one worker makes it, since creating its tables takes seconds."""
+    from runner.tracking.mlflow import MlflowTracker  # noqa: PLC0415 - as below
+    from tests.report.plans import sweep_of_four, write_sweep  # noqa: PLC0415 - as below
+
+    made, place = common / "mlflow", common / "mlflow.db"
+    with exclusive(common / "mlflow.lock"):
+        if not place.exists():
+            tracker = MlflowTracker(experiment="other", trajectories="none", traces="none")
+            tracker.log(write_sweep(made, *sweep_of_four()))
+            (made / "mlflow.db").rename(place)
+    return place
+
+
 @pytest.fixture(scope="module")
 def no_page() -> Iterator[None]:
     """Leave out the pages of sweeps, for modules whose tests never look at one."""
     with without_page():
         yield
+
+
+@pytest.fixture(scope="module")
+def no_pixels() -> Iterator[None]:
+    """Leave the pictures of pages empty, for modules whose tests only read what a page says."""
+    with without_pixels():
+        yield
+
+
+@pytest.fixture(scope="session")
+def warm_server() -> Iterator[Path]:
+    """Return the socket of a process that has imported the modules of commands."""
+    with warm.server() as place:
+        yield place
+
+
+@pytest.fixture
+def warm_commands(warm_server: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a test start commands as forks of that process, by `warm.Process` or a script."""
+    monkeypatch.setenv(warm.SOCKET, str(warm_server))
+    monkeypatch.setenv(warm.CLIENT, warm.__file__)
 
 
 @pytest.fixture

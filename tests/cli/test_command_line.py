@@ -9,8 +9,6 @@ import os
 import signal
 import socket
 import sqlite3
-import subprocess
-import sys
 import threading
 from functools import partial
 from pathlib import Path
@@ -26,6 +24,7 @@ from runner.sandbox.docker.freezing import despite_late_events
 from runner.sweeps.store import Store
 from tests.support.tasks_factory import make_task
 from tests.support.waiting import PATIENCE_SECONDS, until
+from tests.support.warm import Process
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -43,9 +42,9 @@ class Command:
         self.environment = os.environ | {"CI": "true"}
         # Keys are made of contents, so equal tasks of two tests have equal keys; the sweep's name tells them apart.
         self.sweep = f"made-{uuid4().hex[:8]}"
-        self.started: list[subprocess.Popen[str]] = []
+        self.started: list[Process] = []
 
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
+    def start(self, *arguments: str) -> Process:
         common = (
             *(
                 "agent=oracle",
@@ -55,21 +54,14 @@ class Command:
             ),
             *(f"outputs={self.outputs}", "tracker=none", f"name={self.sweep}", "executor.workers=2"),
         )
-        process = subprocess.Popen(
-            [sys.executable, "-m", "runner", *common, *arguments],
-            cwd=ROOT,
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+        process = Process((*common, *arguments), ROOT, self.environment)
         self.started.append(process)
         return process
 
     def run(self, *arguments: str) -> tuple[int, str]:
         process = self.start(*arguments)
         output, _ = process.communicate(timeout=2 * PATIENCE_SECONDS)
-        return process.returncode, output
+        return process.wait(0), output
 
     def records(self) -> dict[str, Status]:
         """Task -> status of every record on disk."""
@@ -96,7 +88,7 @@ class Command:
 
 
 @pytest.fixture
-def command(tmp_path: Path) -> Iterator[Command]:
+def command(tmp_path: Path, warm_commands: None) -> Iterator[Command]:  # noqa: ARG001 - starts with them
     command = Command(tmp_path)
     yield command
     for process in command.started:

@@ -19,6 +19,8 @@ from runner.report.tracked_runs import tracked_runs
 from runner.resources import ROOT
 from tests.support.sweeps import AGENTMETER, Cli, finished_sweep
 
+pytestmark = pytest.mark.usefixtures("no_pixels")
+
 EXAMPLE = ROOT / "conf/mapping_example.yaml"
 HEAD = (
     "harness,llm,task_id,difficulty,trial,outcome,score,cost_cents,prompt_tokens,completion_tokens,steps,duration_ms,"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -26,9 +25,13 @@ from runner.sweeps.store import Store
 from tests.support.crew_trials import CONF, crew_sweep
 from tests.support.object_store import ObjectServer, environment
 from tests.support.waiting import PATIENCE_SECONDS, until
+from tests.support.warm import Process
 
 SECRET = environment("")["AWS_SECRET_ACCESS_KEY"]
 LEASE_SECONDS = 4
+
+
+pytestmark = pytest.mark.usefixtures("warm_commands")
 
 
 @pytest.fixture(autouse=True)
@@ -58,16 +61,8 @@ class Driver:
         self._environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
 
     @contextmanager
-    def running(self, *words: str) -> Iterator[subprocess.Popen[str]]:
-        command = [sys.executable, "-m", "runner", *self._words, *words]
-        with subprocess.Popen(
-            command,
-            cwd=self.notes.parent,
-            env=self._environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        ) as process:
+    def running(self, *words: str) -> Iterator[Process]:
+        with Process((*self._words, *words), self.notes.parent, self._environment) as process:
             try:
                 yield process
             finally:
@@ -76,7 +71,7 @@ class Driver:
     def run(self, *words: str) -> tuple[int, str]:
         with self.running(*words) as process:
             said, _ = process.communicate(timeout=2 * PATIENCE_SECONDS)
-            return process.returncode, " ".join(said.split())
+            return process.wait(0), " ".join(said.split())
 
     @property
     def begun(self) -> set[str]:
@@ -170,7 +165,7 @@ def test_a_sweep_of_another_machine_is_watched_through_the_store(address: str, t
     assert "has no sweep named made" in said
     with here.running() as process:
         until(lambda: len(here.begun) >= 3)
-        time.sleep(LEASE_SECONDS / 2)
+        until(lambda: _runs_its_third(address))
         code, said = there.run("job=watch", "job.once=true")
         assert code == 0, said
         assert f"(process {process.pid} on " in said
@@ -187,6 +182,15 @@ def test_a_sweep_of_another_machine_is_watched_through_the_store(address: str, t
     assert len(there.recorded) == 5
     assert not there.begun
     assert not (there.outputs / "made/live.json").exists()
+
+
+def _runs_its_third(address: str) -> bool:
+    """Return whether the store says that the agent of the third trial is at work."""
+    from runner.mirror.bucket import Bucket  # noqa: PLC0415 - needs obstore
+
+    found = Bucket(address).get("sweeps/made/live.json")
+    live = LiveSweep.model_validate_json(found[0]) if found else None
+    return live is not None and live.done >= 2 and any(each.phase == "agent" for each in live.running)
 
 
 def test_a_driver_that_died_elsewhere_is_called_silent_and_one_that_died_here_dead(

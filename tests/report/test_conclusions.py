@@ -19,6 +19,8 @@ from runner.report.trials_table import trials_table
 from tests.report.conftest import findings
 from tests.report.plans import SCORING, record, row
 
+pytestmark = pytest.mark.usefixtures("no_pixels")
+
 Plan = tuple[list[PlannedRow], dict[str, TrialRecord]]
 
 

@@ -18,7 +18,10 @@ from tests.support.waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 90.0
-RAY = (sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--disable-usage-stats")
+RAY = (
+    *(sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--disable-usage-stats"),
+    "--include-log-monitor=false",  # nobody reads what it would send: the executor asks for no logs
+)
 TOKEN = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0123456789abcdef" * 4}
 """Variables of every process that may use the cluster. Ray reads them once in a process."""
 
@@ -66,11 +69,11 @@ class Cluster:
     def crews(self, node: subprocess.Popen[bytes] | None = None) -> list[int]:
         """Return the processes of crews, of one node or of all."""
         nodes = [node] if node else self._nodes
-        return [pid for one in nodes for pid in _session(one.pid) if "ray::NodeCrew" in _command(pid)]
+        return [pid for pid in _session(*(one.pid for one in nodes)) if "ray::NodeCrew" in _command(pid)]
 
     def cpu_seconds(self) -> float:
         """Return the seconds of processors that all processes of the cluster have used so far."""
-        ticks = sum(_ticks(pid) for node in self._nodes for pid in _session(node.pid))
+        ticks = sum(_ticks(pid) for pid in _session(*(node.pid for node in self._nodes)))
         return ticks / os.sysconf("SC_CLK_TCK")
 
     def _start(self, *words: str, within: tuple[str, ...] = (), **more: str) -> subprocess.Popen[bytes]:
@@ -99,14 +102,15 @@ def _free_port() -> int:
         return int(server.getsockname()[1])
 
 
-def _session(leader: int) -> list[int]:
-    """Return the processes of a session."""
-    found = []
+def _session(*leaders: int) -> list[int]:
+    """Return the processes of the sessions with these leaders, the sessions in this order."""
+    found: dict[int, list[int]] = {leader: [] for leader in leaders}
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError, ValueError):
-            if int((folder / "stat").read_text().rpartition(")")[2].split()[3]) == leader:
-                found.append(int(folder.name))
-    return found
+            leader = int((folder / "stat").read_text().rpartition(")")[2].split()[3])
+            if leader in found:
+                found[leader].append(int(folder.name))
+    return [pid for leader in leaders for pid in found[leader]]
 
 
 def _ticks(pid: int) -> int:

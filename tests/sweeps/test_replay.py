@@ -11,7 +11,7 @@ import pytest
 from runner.records import TrialRecord
 from tests.support.sweeps import Cli
 
-pytestmark = [pytest.mark.docker, pytest.mark.bundle]
+pytestmark = [pytest.mark.docker, pytest.mark.bundle, pytest.mark.usefixtures("no_page")]
 
 COMMON = ("agent=codex", "dataset.include=[logs-to-csv]", "executor.retries=0")
 

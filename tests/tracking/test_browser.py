@@ -21,6 +21,7 @@ from tests.report.plans import record, row, write_sweep
 from tests.report.test_trial_traces import calls, leave, said
 from tests.support.browser import PROGRAMS, browser
 from tests.support.mlflow_ui import mlflow_ui
+from tests.support.no_page import without_page
 from tests.support.waiting import PATIENCE_SECONDS, until
 
 pytestmark = pytest.mark.browser
@@ -35,9 +36,10 @@ TASKS = ("easy-1", "easy-2", "hard-1")
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+def served(tmp_path_factory: pytest.TempPathFactory, empty_store: Path) -> Iterator[tuple[str, Path]]:
     """The address of the user interface over a sweep of two agents, and the sweep's folder."""
     outputs = tmp_path_factory.mktemp("served")
+    shutil.copy(empty_store, outputs / "mlflow.db")
     planned = [row(agent, task) for agent in ("codex", "mini_swe_agent") for task in TASKS]
     attacked = {
         "status": Status.AGENT_ERROR,
@@ -57,7 +59,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path
             calls(2, scripted=True),
             [said(0, f"I look.{ATTACK}", result=ATTACK), said(1, "Done.", tool=ATTACK)],
         )
-    write_projections(sweep, outputs)
+    with without_page():
+        write_projections(sweep, outputs)
     MlflowTracker().log(sweep)
     with mlflow_ui([sys.executable, "-m", "runner", "job=ui", f"outputs={outputs}"], outputs) as url:
         yield url, sweep

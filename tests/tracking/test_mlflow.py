@@ -33,15 +33,6 @@ CELLS = len(SKILL)
 
 
 @pytest.fixture(scope="module")
-def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A new database, made once: creating its tables takes seconds, copying it none."""
-    outputs = tmp_path_factory.mktemp("store")
-    sweep = write_sweep(outputs, *sweep_of_four())
-    MlflowTracker(experiment="other", trajectories="none").log(sweep)
-    return outputs / "mlflow.db"
-
-
-@pytest.fixture(scope="module")
 def projected(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A sweep with its tables and its report, made once."""
     outputs = tmp_path_factory.mktemp("projected")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import time
@@ -36,8 +37,9 @@ pytestmark = pytest.mark.usefixtures("no_page")
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def server(tmp_path_factory: pytest.TempPathFactory, empty_store: Path) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("server")
+    shutil.copy(empty_store, folder / "mlflow.db")
     sweep = write_sweep(folder, PLANNED, RECORDS)
     write_projections(sweep, folder)
     MlflowTracker().log(sweep)

@@ -28,9 +28,10 @@ def cell(agent: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def logged_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def logged_once(tmp_path_factory: pytest.TempPathFactory, empty_store: Path) -> Path:
     """A sweep that was logged with its traces; copied for each test."""
     outputs = tmp_path_factory.mktemp("traced")
+    shutil.copy(empty_store, outputs / "mlflow.db")
     sweep = write_sweep(outputs, PLANNED, RECORDS)
     for each in RECORDS.values():
         if each.turns:
