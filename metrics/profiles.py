@@ -135,13 +135,14 @@ def by_attempt(trials: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:
     return table.sort_index()
 
 
-def _cell_and_attempt(trials: pd.DataFrame) -> pd.Categorical:
+def _cell_and_attempt(trials: pd.DataFrame) -> pd.Categorical[str]:
     """Return the name of each trial's cell with its attempt on a second line; each different name is made once."""
     cells, names = pd.factorize(trials["cell"])
     attempts, numbers = pd.factorize(trials["attempt"].astype(int))
     codes, pairs = pd.factorize(cells * len(numbers) + attempts)
-    words = [f"{names[pair // len(numbers)]}\n{numbers[pair % len(numbers)]}" for pair in pairs]
-    return pd.Categorical.from_codes(codes, words)
+    cell_of, attempt_of = (places.tolist() for places in np.divmod(pairs, len(numbers)))
+    words = [f"{names[cell]}\n{numbers[attempt]}" for cell, attempt in zip(cell_of, attempt_of, strict=True)]
+    return pd.Categorical.from_codes(codes, pd.Index(words))
 
 
 def over_attempts(trials: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:
