@@ -118,7 +118,7 @@ def write_report(found: Findings) -> Path:
     `OutputsError` when a file cannot be written.
     """
     folder = found.folder / "report"
-    with figures.style(), Artist(folder, len(found.trials)) as artist:
+    with Artist(folder, len(found.trials)) as artist:
         made = list(chapters_of(found, artist.begin))
         listed = list_pages(found)
         chapters = [_rendered(chapter, artist, _notes(found)) for chapter in made]
