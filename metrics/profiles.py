@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from metrics.ams import Scoring, ams, tier_scores
+from metrics.ams import Scoring, ams, task_parts, tier_scores
 from metrics.attempts import pass_at_k
 from metrics.table import GROUPED, categorized, contribution, per_pass, per_task, select, valid
 
@@ -74,10 +74,10 @@ def effort_of_outcomes(trials: pd.DataFrame) -> pd.DataFrame:
     denominator), `median_tokens`, `mean_tokens`, `median_usd`, `mean_usd`, `median_turns`, all per trial, and
     `unpriced`, the trials of unknown cost, which are in neither USD figure. The table is descriptive, not part of AMS.
     """
-    rows = trials[valid(trials)]
-    outcome = rows["passed"].astype(bool).map({True: "pass", False: "fail"})
-    values = rows[["tokens", "cost_usd", "turns"]].astype(float).assign(outcome=outcome)
-    both = pd.concat([values.assign(tier="all"), values.assign(tier=rows["tier"])])
+    rows = trials.loc[valid(trials), ["tier", "passed", "tokens", "cost_usd", "turns"]]
+    outcome = np.where(rows["passed"].astype(bool), "pass", "fail")
+    values = rows[["tokens", "cost_usd", "turns"]].astype(float).assign(outcome=pd.Categorical(outcome))
+    both = pd.concat([values.assign(tier="all"), values.assign(tier=rows["tier"].astype("str"))])
     grouped = both.groupby(["tier", "outcome"])
     median, mean = grouped[["tokens", "cost_usd", "turns"]].median(), grouped[["tokens", "cost_usd"]].mean()
     return pd.DataFrame(
@@ -103,15 +103,17 @@ def tokens_across_agents(trials: pd.DataFrame) -> pd.DataFrame:
     counted); `ratio` = most_tokens / least_tokens. Ties go by name.
     """
     unit = [name for name in ("model", "dataset", "budget", "task") if name in trials]
-    rows = trials[valid(trials) & (trials["tokens"].fillna(0) > 0)]
-    values = rows.reindex(columns=["tokens", "passed", "repeated_reads"]).astype(float)
+    counted = ["tokens", "passed", "repeated_reads"]
+    has_tokens = valid(trials) & (trials["tokens"].fillna(0) > 0)
+    rows = trials.reindex(columns=[*unit, "agent", *counted])[has_tokens]
+    values = rows[counted].astype(float)
     means = values.groupby([rows[name] for name in (*unit, "agent")]).mean()
     each = means.reset_index().sort_values([*unit, "tokens", "agent"]).groupby(unit)
     table = pd.DataFrame({"agents": each.size()})
     for name, ends in (("least", each.nth(0)), ("most", each.nth(-1))):
         own = ends.set_index(unit)
         table[name] = own["agent"]
-        own_values = own[["tokens", "passed", "repeated_reads"]]
+        own_values = own[counted]
         table[[f"{name}_tokens", f"{name}_passed", f"{name}_repeated"]] = own_values
     return table.assign(ratio=table["most_tokens"] / table["least_tokens"])[table["agents"] > 1]
 
@@ -122,14 +124,25 @@ def by_attempt(trials: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:
     Columns: `planned`, the tasks with this attempt; `passes`; `pass_rate` = passes / planned; `AMS`, NaN if a tier
     with weight has no task with this attempt.
     """
-    names = trials["cell"].astype(str) + "\n" + trials["attempt"].astype(int).astype(str)
-    alone = categorized(trials.assign(cell=names), GROUPED)
-    profile = pass_profile(alone, "latest_completed").groupby("cell")[["planned", "passes"]].sum()
-    table = profile.assign(pass_rate=profile["passes"] / profile["planned"])
-    table = table.join(ams(tier_scores(alone, scoring), scoring)["AMS"])
+    alone = categorized(trials.assign(cell=_cell_and_attempt(trials)), GROUPED)
+    parts = task_parts(alone, scoring)  # of one attempt at a task, every rule selects that one
+    tasks = parts.groupby("cell")
+    table = pd.DataFrame({"planned": tasks.size(), "passes": tasks["passed"].sum()})
+    table = table.assign(pass_rate=table["passes"] / table["planned"])
+    table = table.join(ams(tier_scores(alone, scoring, parts), scoring)["AMS"])
     keys = table.index.astype("str").to_series().str.rsplit("\n", n=1)
     table.index = pd.MultiIndex.from_arrays([keys.str[0], keys.str[1].astype(int)], names=["cell", "attempt"])
     return table.sort_index()
+
+
+def _cell_and_attempt(trials: pd.DataFrame) -> pd.Categorical[str]:
+    """Return the name of each trial's cell with its attempt on a second line; each different name is made once."""
+    cells, names = pd.factorize(trials["cell"])
+    attempts, numbers = pd.factorize(trials["attempt"].astype(int))
+    codes, pairs = pd.factorize(cells * len(numbers) + attempts)
+    cell_of, attempt_of = (places.tolist() for places in np.divmod(pairs, len(numbers)))
+    words = [f"{names[cell]}\n{numbers[attempt]}" for cell, attempt in zip(cell_of, attempt_of, strict=True)]
+    return pd.Categorical.from_codes(codes, pd.Index(words))
 
 
 def over_attempts(trials: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:
@@ -140,7 +153,7 @@ def over_attempts(trials: pd.DataFrame, scoring: Scoring) -> pd.DataFrame:
     `unsteady`, those among them with both a pass and a failure.
     """
     alone = by_attempt(trials, scoring).groupby("cell")
-    rows = trials[valid(trials)]
+    rows = trials.loc[valid(trials), ["cell", "task", "passed"]]
     tasks = rows["passed"].astype(bool).groupby([rows["cell"], rows["task"]]).agg(["size", "sum"])
     repeated = tasks["size"] > 1
     unsteady = repeated & (tasks["sum"] > 0) & (tasks["sum"] < tasks["size"])
@@ -177,8 +190,8 @@ def cache_view(trials: pd.DataFrame, rates: pd.DataFrame) -> pd.DataFrame:
     `rates` has the index model and the columns `p_in` and `p_out`, USD per token; figures of a model without rates are
     NaN. Higher rates for long calls are not applied, since the counts are sums over a trial's calls.
     """
-    rows = trials[valid(trials)]
     counts = ["input_tokens", "cache_creation_tokens", "cache_hit_tokens", "output_tokens"]
+    rows = trials.loc[valid(trials), ["cell", "model", *counts, "cost_usd", "passed"]]
     spent = rows[[*counts, "cost_usd", "passed"]].astype(float)
     each = rates[["p_in", "p_out"]].reindex(rows["model"]).set_index(rows.index)
     spent["uncached"] = each["p_in"] * spent["input_tokens"] + each["p_out"] * spent["output_tokens"]

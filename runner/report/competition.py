@@ -15,7 +15,10 @@ BOUNDS = ("oracle", "nop")
 
 def without_bounds(trials: pd.DataFrame) -> pd.DataFrame:
     """Return the trials of all other agents; a table without a column `agent` has no bounds."""
-    return trials[~trials["agent"].isin(BOUNDS)] if "agent" in trials else trials
+    if "agent" not in trials:
+        return trials
+    bounds = trials["agent"].isin(BOUNDS)
+    return trials[~bounds] if bounds.any() else trials
 
 
 def contenders(trials: pd.DataFrame) -> pd.DataFrame:

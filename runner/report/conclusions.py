@@ -30,7 +30,7 @@ def small_tiers(trials: pd.DataFrame, scoring: Scoring) -> dict[str, list[str]]:
 
     Only tiers with a weight count; where a dataset has none of these, all of its tiers do.
     """
-    tasks = trials.drop_duplicates(["dataset", "task"])
+    tasks = trials[["dataset", "task", "tier"]].drop_duplicates(["dataset", "task"])
     counted = {name for name, tier in scoring.tiers.items() if tier.weight}
     small = {}
     for dataset, tiers in tasks.groupby("dataset")["tier"]:

@@ -85,8 +85,16 @@ def csv_pieces(table: pd.DataFrame) -> Iterator[str]:
         if len(fields) == 1:
             fields = [pa.array([field or _EMPTY for field in fields[0].to_pylist()], pa.large_string())]
         if fields:
-            joined = compute.binary_join_element_wise(*fields, pa.scalar(",", pa.large_string()))
-            yield "\n".join([*joined.to_pylist(), ""])
+            yield _lines(fields)
+
+
+def _lines(fields: Sequence[pa.Array]) -> str:
+    """Return the text of rows: Arrow keeps the texts of an array one behind the other, each with its line's end."""
+    comma, end, nothing = (pa.scalar(sign, pa.large_string()) for sign in (",", "\n", ""))
+    last = compute.binary_join_element_wise(fields[-1], nothing, end)
+    joined = compute.binary_join_element_wise(*fields[:-1], last, comma)
+    _, ends, text = joined.buffers()
+    return str(memoryview(text)[: np.frombuffer(ends, "int64")[len(joined)]], "utf-8")
 
 
 def _heads(table: pd.DataFrame) -> list[Any]:
@@ -99,16 +107,40 @@ def _fields(column: pd.Series) -> pa.Array:
         return pa.repeat(pa.scalar("", pa.large_string()), len(column))
     if (texts := _texts(column)) is not None:
         return compute.fill_null(texts, "")
-    if column.dtype == "float64":  # by their bits, since two zeros are equal and are written differently
-        codes, bits = pd.factorize(column.to_numpy().view("int64"))
-        values = pd.Series(bits.view("float64"))
-    elif _is_text(column) and pd.api.types.infer_dtype(column, skipna=True) != "string":
+    if column.dtype == "float64":
+        return _numbers(column.to_numpy())
+    if _is_text(column) and pd.api.types.infer_dtype(column, skipna=True) != "string":
         codes, values = np.arange(len(column)), column  # 1 equals True
     else:
         codes, words = pd.factorize(column)
         values = pd.Series(words)
-    written = [*_written(values), ""]  # the last is for missing values, whose code is -1
+    return _looked_up(codes, _written(values))
+
+
+def _looked_up(codes: np.ndarray, texts: Sequence[str]) -> pa.Array:
+    """Return the text of each code; it is empty for -1, the code of a missing value."""
+    written = [*texts, ""]
     return pa.array(written, pa.large_string()).take(pa.array(np.where(codes < 0, len(written) - 1, codes)))
+
+
+def _numbers(values: np.ndarray) -> pa.Array:
+    """Return what pandas writes for these numbers: the shortest digits that stand for each, as Python's `repr` has it.
+
+    Arrow writes the same for fractions from 0.0001 up to 10^9, of which a table may have a million. The others are
+    looked up by their bits, since two zeros are equal and are written differently.
+    """
+    size = np.abs(values)
+    with np.errstate(invalid="ignore"):  # a NaN that signals
+        same = (size >= 1e-4) & (size < 1e9) & (values != np.floor(values))  # noqa: PLR2004 - see above
+    codes, bits = pd.factorize(values[~same].view("int64"))
+    others = _looked_up(codes, [_number(value) for value in bits.view("float64").tolist()])
+    if len(others) == len(values):
+        return others
+    return compute.replace_with_mask(pa.array(values).cast(pa.large_string()), pa.array(~same), others)
+
+
+def _number(value: float) -> str:
+    return "" if value != value else repr(value)  # noqa: PLR0124 - NaN
 
 
 def _texts(column: pd.Series) -> pa.Array | None:
@@ -136,8 +168,6 @@ def _texts(column: pd.Series) -> pa.Array | None:
 
 def _written(values: pd.Series) -> list[str]:
     """Return what pandas writes for each of these values; a missing one is empty."""
-    if values.dtype == "float64":
-        return ["" if value != value else repr(value) for value in values.tolist()]  # noqa: PLR0124 - NaN
     harmless = _harmless(values)
     if isinstance(values.dtype, pd.StringDtype) and harmless is values and values.notna().all():
         return [*values]

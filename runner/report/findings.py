@@ -46,6 +46,11 @@ class Findings(NamedTuple):
         return self.cells[self.cells["rank"].notna()]
 
     @property
+    def rival_trials(self) -> pd.DataFrame:
+        """Trials of the contenders."""
+        return self._trials_of(self.contenders.index)
+
+    @property
     def rivals(self) -> Draws:
         """Draws of the contenders."""
         return part_of(self.draws, self.contenders.index)
@@ -86,10 +91,15 @@ class Findings(NamedTuple):
 
     def _part(self, cells: set[str]) -> Findings:
         return self._replace(
-            trials=self.trials[self.trials["cell"].isin(cells)],
+            trials=self._trials_of(cells),
             cells=self.cells[self.cells.index.isin(cells)],
             tiers=self.tiers[self.tiers.index.get_level_values("cell").isin(cells)],
         )
+
+    def _trials_of(self, cells: Iterable[str]) -> pd.DataFrame:
+        """Return the trials of these cells; all of them uncopied, since a copy of a million trials is slow."""
+        own = self.trials["cell"].isin(list(cells))
+        return self.trials if own.all() else self.trials[own]
 
 
 def part_of(draws: Draws, cells: Iterable[str]) -> Draws:

@@ -126,7 +126,10 @@ def leaderboard_text(
     small = small_tiers(trials, scoring)
     left_off: dict[str, None] = {}
     for name, own in cells.groupby("dataset"):
-        counted = what_counts(trials[trials["dataset"] == name], scoring.attempts)
+        found = trials.loc[
+            trials["dataset"] == name, ["cell", "task", "status", "reward", "passed", "finished_at"]
+        ]
+        counted = what_counts(found, scoring.attempts)
         laid = _table(f"{name}: {counted}" if counted else str(name), own, width)
         left_off |= dict.fromkeys(laid.left_out)
         parts.append(laid.text)

@@ -6,11 +6,12 @@ other people's. The page may run one script, its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
+from matplotlib.figure import Figure
 
 from metrics.table import valid
 from runner.files import write_atomically
@@ -30,6 +31,7 @@ from runner.report import (
 )
 from runner.report.benchmarks import added_sections
 from runner.report.blocks import Block, Picture, Section, SectionMaker, Table
+from runner.report.drawing import Artist
 from runner.report.findings import Findings
 from runner.report.html import render
 from runner.report.latex_tables import FiledTable
@@ -83,6 +85,10 @@ _MARKS = {
 """Meaning of each mark, for tables that stand in other documents than the page."""
 
 
+Begin = Callable[[str, Callable[[], Figure]], None]
+"""What is told that a picture of this name will be wanted, and how to draw it."""
+
+
 class Chapter(NamedTuple):
     """The sections of one dataset, or of the whole sweep."""
 
@@ -112,12 +118,14 @@ def write_report(found: Findings) -> Path:
     `OutputsError` when a file cannot be written.
     """
     folder = found.folder / "report"
-    with figures.style():
-        chapters = [_rendered(chapter, folder, _notes(found)) for chapter in chapters_of(found)]
+    with Artist(folder, len(found.trials)) as artist:
+        made = list(chapters_of(found, artist.begin))
+        listed = list_pages(found)
+        chapters = [_rendered(chapter, artist, _notes(found)) for chapter in made]
     blocks = [block for chapter in chapters for section in chapter["sections"] for block in section["blocks"]]
     drawn = [block for block in blocks if isinstance(block, Drawn)]
     contents = {name: content for picture in drawn for name, content in picture.files.items()}
-    contents |= list_pages(found)
+    contents |= listed
     contents |= files([block for block in blocks if isinstance(block, FiledTable)])
     for name, content in {**contents, "index.html": _html(found, chapters).encode()}.items():
         write_atomically(folder / name, content)
@@ -127,23 +135,30 @@ def write_report(found: Findings) -> Path:
     return folder / "index.html"
 
 
-def chapters_of(found: Findings) -> Iterator[Chapter]:
-    """Yield a chapter for each dataset, sorted by name, and one for the whole sweep."""
+def chapters_of(found: Findings, begin: Begin = lambda _name, _draw: None) -> Iterator[Chapter]:
+    """Yield a chapter for each dataset, sorted by name, and one for the whole sweep.
+
+    `begin` is given the name and the function of each picture as soon as its section is made.
+    """
     added = added_sections(found.folder)
     for at, (name, own) in enumerate(found.by_dataset(), 1):
         about = f"dataset of {own.trials['task'].nunique()} tasks"
-        sections = _sections((*SCORES, *added.dataset, *WORK), own)
-        yield Chapter(name, about, f"-{at}" if at > 1 else "", sections)
-    yield Chapter("The sweep", "what its figures rest on", "", _sections((*added.sweep, *WHOLE), found))
+        suffix = f"-{at}" if at > 1 else ""
+        sections = [*_sections((*SCORES, *added.dataset, *WORK), own, suffix, begin)]
+        yield Chapter(name, about, suffix, sections)
+    sections = [*_sections((*added.sweep, *WHOLE), found, "", begin)]
+    yield Chapter("The sweep", "what its figures rest on", "", sections)
 
 
-def _sections(makers: Iterable[SectionMaker], found: Findings) -> list[Section]:
-    """Return the sections that are not empty, without tables that have no rows."""
-    made = [section for make in makers if (section := make(found))]
-    return [
-        section._replace(blocks=[each for each in section.blocks if not isinstance(each, Table) or each.rows])
-        for section in made
-    ]
+def _sections(
+    makers: Iterable[SectionMaker], found: Findings, suffix: str, begin: Begin
+) -> Iterator[Section]:
+    """Yield the sections that are not empty, without tables that have no rows; their pictures are begun."""
+    for section in (section for make in makers if (section := make(found))):
+        blocks = [each for each in section.blocks if not isinstance(each, Table) or each.rows]
+        for picture in (each for each in blocks if isinstance(each, Picture)):
+            begin(f"{picture.name}{suffix}", picture.draw)
+        yield section._replace(blocks=blocks)
 
 
 def _html(found: Findings, chapters: list[dict[str, Any]]) -> str:
@@ -158,14 +173,14 @@ def _html(found: Findings, chapters: list[dict[str, Any]]) -> str:
     )
 
 
-def _rendered(chapter: Chapter, folder: Path, notes: Sequence[str]) -> dict[str, Any]:
-    """Return a chapter for the template, with its pictures drawn for `folder` and its tables named as files."""
+def _rendered(chapter: Chapter, artist: Artist, notes: Sequence[str]) -> dict[str, Any]:
+    """Return a chapter for the template, with its pictures drawn and its tables named as files."""
     sections = [
         {
             "anchor": f"{section.name}{chapter.suffix}",
             "title": section.title,
             "blocks": [
-                _drawn(block, chapter.suffix, folder) if isinstance(block, Picture) else block
+                _drawn(block, chapter.suffix, artist) if isinstance(block, Picture) else block
                 for block in _filed(section, chapter, notes)
             ],
         }
@@ -196,16 +211,10 @@ def _notes(found: Findings) -> list[str]:
     ]
 
 
-def _drawn(picture: Picture, suffix: str, folder: Path) -> Drawn:
-    """Draw a picture. Its PNG file is drawn again only if the lines differ from those of the last report."""
+def _drawn(picture: Picture, suffix: str, artist: Artist) -> Drawn:
+    """Return a picture with its drawing."""
     name = f"{picture.name}{suffix}"
-    figure = picture.draw()
-    figures.settle(figure)
-    text = figures.svg(figure)
-    vector, pixels = folder / f"{name}.svg", folder / f"{name}.png"
-    same = pixels.exists() and vector.exists() and vector.read_bytes() == text.encode()
-    # The PNG comes first: a report that is cut off in between leaves the old SVG, and so is drawn again.
-    files = {pixels.name: pixels.read_bytes() if same else figures.png(figure), vector.name: text.encode()}
+    text, files = artist.drawing(name, picture.draw)
     markup = Markup(figures.inline(text, name))  # noqa: S704 - matplotlib escaped what it drew
     return Drawn(name, picture.caption, picture.alt, markup, files, picture.template)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pandas as pd
@@ -53,24 +54,32 @@ def write_projections(sweep: Path, outputs: Path) -> str:
         from runner.report.trial_pages import write_trial_pages  # noqa: PLC0415 - brings a template engine
 
     sweep_file.read(sweep)  # raises if there is no folder to lock
-    with exclusive(sweep):  # of two runners, the one that reads last writes last
+    # Of two runners, the one that reads last writes last.
+    with exclusive(sweep), ThreadPoolExecutor(1) as beside:
         plan, records, trials = sweep_trials(sweep, outputs)
         trials = labelled(trials, plan.scoring)
         found = find(plan, sweep, trials, {"versions": plan.versions, **what_ran(records.values())})
         text = _text(found, outputs, WIDTH)
-        contents: tuple[bytes | Iterable[bytes], ...] = (
-            (piece.encode() for piece in csv_pieces(trials)),
-            trials.to_parquet(index=False),
+        # Arrow leaves the interpreter to the report. A copy shares the values, but not what pandas rearranges.
+        trials_written = beside.submit(_write_trials, trials.copy(deep=False), sweep)
+        contents = (
             to_csv(found.cells, index=True).encode(),
             json.dumps(found.ran, indent=1).encode(),
             text.encode(),
         )
-        for name, content in zip(TABLES, contents, strict=True):
+        for name, content in zip(TABLES[2:], contents, strict=True):
             write_atomically(sweep / name, content)
         if not plan.imported:
             write_trial_pages(sweep, plan, records, Store(outputs), added_sections(sweep).trial)
         write_report(found)
+        trials_written.result()
         return text if width() == WIDTH else _text(found, outputs, width())
+
+
+def _write_trials(trials: pd.DataFrame, sweep: Path) -> None:
+    """Write the first two of `TABLES`."""
+    write_atomically(sweep / TABLES[0], (piece.encode() for piece in csv_pieces(trials)))
+    write_atomically(sweep / TABLES[1], trials.to_parquet(index=False))
 
 
 def leaderboard(sweep: Path, outputs: Path) -> str:

@@ -17,6 +17,7 @@ from metrics.profiles import (
     passes_by,
     tokens_across_agents,
 )
+from metrics.table import SELECTED
 from runner.report import figures
 from runner.report.blocks import Block, Column, Picture, Section, Table, Text, Value
 from runner.report.findings import Findings
@@ -132,7 +133,7 @@ def _curve(found: Findings, tier: str, cells: pd.DataFrame) -> pd.DataFrame:
     """Return CBQ at the tier's budgets, a row for each of `cells`, best first; empty if the tier has no tasks."""
     # Two quantiles of cost may be the same amount.
     budgets = tuple(dict.fromkeys(found.scoring.tiers[tier].budgets))
-    trials = found.trials[found.trials["tier"] == tier]
+    trials = found.trials.loc[found.trials["tier"] == tier, [*SELECTED, "status"]]
     if trials.empty:
         return pd.DataFrame()
     own = budget_curve(trials, found.scoring.attempts, budgets, found.scoring.cbq).droplevel("tier")
@@ -141,7 +142,7 @@ def _curve(found: Findings, tier: str, cells: pd.DataFrame) -> pd.DataFrame:
 
 def effort(found: Findings) -> Section | None:
     """Show what passes and failures took (the paper's Table 5)."""
-    taken = lines(effort_of_outcomes(found.trials[found.trials["cell"].isin(found.contenders.index)]))
+    taken = lines(effort_of_outcomes(found.rival_trials))
     if not taken:
         return None
     columns = (
@@ -171,8 +172,7 @@ def effort(found: Findings) -> Section | None:
 
 def tokens_by_agent(found: Findings) -> Section | None:
     """Show the tasks on which agents differ most in tokens with the same model (AgentMeter, section 1)."""
-    rivals = found.trials[found.trials["cell"].isin(found.contenders.index)]
-    taken = tokens_across_agents(rivals).sort_values("ratio", ascending=False, kind="stable")
+    taken = tokens_across_agents(found.rival_trials).sort_values("ratio", ascending=False, kind="stable")
     if taken.empty:
         return None
     columns = (
