@@ -12,7 +12,8 @@ from runner.tracking.server_lock import server_lock
 
 _KEY = zlib.crc32(b"assay: tracking")
 """Number of our advisory lock, the same for all who use the database."""
-_FILE = "sqlite:///"
+FILE = "sqlite:///"
+"""Beginning of the address of a SQLite database; its path follows."""
 
 
 @contextmanager
@@ -26,7 +27,7 @@ def alone(store: str, outputs: Path) -> Iterator[None]:
         if store.startswith("postgresql"):
             with _advisory_lock(store):
                 yield
-        elif store.startswith(_FILE) and (path := Path(store.removeprefix(_FILE))).is_file():
+        elif store.startswith(FILE) and (path := Path(store.removeprefix(FILE))).is_file():
             with exclusive(path):
                 yield
         elif store.startswith(("http://", "https://")):

@@ -8,11 +8,13 @@ import os
 import re
 import shlex
 import shutil
+import sqlite3
 import subprocess
 import sys
 import time
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -27,7 +29,7 @@ from runner.sweeps.store import Store
 from runner.tracking.mlflow import MlflowTracker, NoTracker
 from tests.report.plans import SKILL, TASKS, record, sweep_of_four, write_sweep
 from tests.support.mlflow_ui import mlflow_ui
-from tests.support.waiting import PATIENCE_SECONDS
+from tests.support.waiting import PATIENCE_SECONDS, until
 
 CELLS = len(SKILL)
 
@@ -122,6 +124,34 @@ def test_two_commands_that_track_one_sweep_at_once_left_each_run_twice(sweep: Pa
     text = [process.communicate(timeout=4 * PATIENCE_SECONDS)[0] for process in both]
     assert all("Tracked in MLflow" in words for words in text)
     assert set(runs(sweep)) == {"", *map(cell_name, SKILL)}
+
+
+SOME, ALL = 20, 60
+"""Numbers of tables of a database that is being made, and of one that is complete, which has a few more."""
+
+
+def test_a_command_that_ended_while_the_database_was_made_left_it_unusable(sweep: Path) -> None:
+    """A refresh ends with its sweep. From then on, MLflow said that a table exists already."""
+    code = (
+        "import sys; from pathlib import Path; from runner.tracking.mlflow import MlflowTracker as Tracker; "
+    )
+    log = [sys.executable, "-c", f"{code} print(Tracker().log(Path(sys.argv[1])))", str(sweep)]
+
+    def tables() -> int:
+        (made,) = (*sweep.parent.rglob("mlflow.db"), None)[:1]
+        if not made:
+            return 0
+        with closing(sqlite3.connect(f"file:{made}?mode=ro", uri=True)) as database:
+            return len(database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall())
+
+    (sweep.parent / "mlflow.db").unlink()
+    with subprocess.Popen(log, stdout=subprocess.DEVNULL) as process:
+        until(lambda: tables() > SOME, pause=0.001)
+        process.kill()
+    assert SOME < tables() < ALL, "it did not end in between"
+    done = subprocess.run(log, capture_output=True, text=True, check=False)
+    assert "Tracked in MLflow" in done.stdout, done.stderr
+    assert not [*sweep.parent.glob(".mlflow*")]
 
 
 def test_metrics_are_those_of_the_leaderboard(logged: Path) -> None:
