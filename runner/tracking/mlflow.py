@@ -31,7 +31,6 @@ from pydantic import Field
 from runner.errors import ConfigError, TrackingError
 from runner.heavy_imports import uncollected
 from runner.records import Record
-from runner.tracking.new_database import make_if_missing
 from runner.tracking.store_lock import alone
 from runner.tracking.task_sets import TaskSets
 
@@ -148,7 +147,6 @@ class MlflowTracker(Record):
             )
         with alone(store, sweep.parent):
             runs = tracked_runs(sweep, self.trajectories)
-            make_if_missing(store)
             client = MlflowClient(tracking_uri=store)
             yield client, self._experiment(client, sweep.parent), runs
 

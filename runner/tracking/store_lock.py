@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from runner.locks import exclusive
+from runner.tracking.new_database import make_if_missing
 from runner.tracking.server_lock import server_lock
 
 _KEY = zlib.crc32(b"assay: tracking")
 """Number of our advisory lock, the same for all who use the database."""
-FILE = "sqlite:///"
-"""Beginning of the address of a SQLite database; its path follows."""
+_FILE = "sqlite:///"
 
 
 @contextmanager
@@ -21,13 +21,17 @@ def alone(store: str, outputs: Path) -> Iterator[None]:
     """Wait until no other command writes to this store, and keep others waiting within the context.
 
     Commands on this machine that share `outputs` or a SQLite file wait for each other, and commands on any machine that
-    share a PostgreSQL database or an MLflow server.
+    share a PostgreSQL database or an MLflow server. A SQLite file that is missing is made first.
     """
+    if store.startswith(_FILE) and not set(store) & set(
+        "?%"
+    ):  # MLflow takes what follows these for something else
+        make_if_missing(Path(store.removeprefix(_FILE)))
     with exclusive(outputs):
         if store.startswith("postgresql"):
             with _advisory_lock(store):
                 yield
-        elif store.startswith(FILE) and (path := Path(store.removeprefix(FILE))).is_file():
+        elif store.startswith(_FILE) and (path := Path(store.removeprefix(_FILE))).is_file():
             with exclusive(path):
                 yield
         elif store.startswith(("http://", "https://")):

@@ -154,6 +154,21 @@ def test_a_command_that_ended_while_the_database_was_made_left_it_unusable(sweep
     assert not [*sweep.parent.glob(".mlflow*")]
 
 
+def test_two_commands_that_lack_one_database_share_the_one_that_the_first_makes(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from runner.tracking.new_database import make_if_missing; "
+        "from mlflow import MlflowClient; make_if_missing(Path(sys.argv[1])); "
+        "MlflowClient(tracking_uri='sqlite:///' + sys.argv[1]).create_experiment(sys.argv[2])"
+    )
+    place = tmp_path / "shared.db"
+    both = [subprocess.Popen([sys.executable, "-c", code, str(place), name]) for name in ("one", "other")]
+    assert [process.wait(4 * PATIENCE_SECONDS) for process in both] == [0, 0]
+    with closing(sqlite3.connect(place)) as database:
+        names = {name for (name,) in database.execute("SELECT name FROM experiments")}
+    assert names == {"Default", "one", "other"}
+    assert [path.name for path in tmp_path.iterdir()] == ["shared.db"]
+
+
 def test_metrics_are_those_of_the_leaderboard(logged: Path) -> None:
     metrics = runs(logged)[cell_name("codex")].data.metrics
     assert metrics["pass_rate"] == pytest.approx(4 / 7, abs=1e-6)
