@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from runner.report import figures
@@ -59,8 +61,16 @@ class Artist:
 
 
 def _prepare() -> None:
-    """Leave Ctrl-C to the process that waits for the pictures."""
+    """Leave Ctrl-C to the process that waits for the pictures, and end when that process does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_with_the_report, daemon=True).start()
+
+
+def _end_with_the_report() -> None:
+    """End this process when the one that started it is gone. A pool's process would wait for work for ever."""
+    if parent := parent_process():
+        parent.join()
+        os._exit(1)
 
 
 def _draw(name: str, draw: Callable[[], Figure], folder: Path) -> Drawing:

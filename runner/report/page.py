@@ -86,7 +86,7 @@ _MARKS = {
 
 
 Begin = Callable[[str, Callable[[], Figure]], None]
-"""What is told that a picture of this name will be wanted, and how to draw it."""
+"""A function that begins to draw the picture of this name, by the function that makes its figure."""
 
 
 class Chapter(NamedTuple):
