@@ -83,7 +83,6 @@ venv: $(BIN)/.installed ## make the virtual environment, exactly as in requireme
 $(BIN)/.installed: requirements.lock
 	@if [ -e $@ ]; then echo "requirements.lock has changed: $(BIN) is made again, without packages that were added by hand"; fi
 	.ci/venv .venv
-	@touch $@
 
 lock: venv  ## resolve pyproject.toml again into requirements.lock (with hashes, without addresses)
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
