@@ -6,7 +6,7 @@ refused beforehand, since a task's file comes from strangers and Compose runs on
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +22,11 @@ from runner.sandbox.docker import compose
 
 FILE = "docker-compose.yaml"
 MOST_BYTES = 1 << 18
+MOST_VALUES = 10_000
+"""Largest number of keys and values of a file. What an alias repeats is counted each time, since a few hundred bytes of
+aliases can stand for billions of values. Compose takes two seconds for so many."""
+CHARACTERS_A_VALUE = 25
+"""A longer text counts as a further value for each so many characters: repeated, it would fill the memory."""
 READS_FILES = frozenset({"include", "extends", "env_file", "label_file"})
 """Keys for which Compose reads further files, of this machine or of others."""
 BREAKS = frozenset("\x85\u2028\u2029\ufeff")
@@ -92,7 +97,7 @@ def _check_text(file: Path) -> None:
         text = file.read_text("utf-8") if file.stat().st_size <= MOST_BYTES else ""
         if not text or BREAKS & set(text):
             raise TaskError(f"{FILE} is empty, larger than {MOST_BYTES} bytes, or has unusual characters.")
-        for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        for event in _bounded(yaml.parse(text, Loader=yaml.SafeLoader)):
             if tag := getattr(event, "tag", None):
                 raise TaskError(f"{FILE} has a YAML tag ({tag}), which is not supported: remove it.")
             if isinstance(event, yaml.ScalarEvent) and event.value in READS_FILES:
@@ -101,6 +106,34 @@ def _check_text(file: Path) -> None:
                 )
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise TaskError(f"{FILE} is not valid YAML: correct it.") from error
+
+
+def _bounded(events: Iterable[yaml.Event]) -> Iterator[yaml.Event]:
+    """Yield the events of a file. Raises `TaskError` once there are more than `MOST_VALUES`."""
+    values, sizes = 0, dict[str, int]()
+    began: list[tuple[str | None, int]] = []  # of each collection that is open: anchor, values before it
+    for event in events:
+        if isinstance(event, yaml.AliasEvent):
+            if event.anchor not in sizes:
+                raise TaskError(f"{FILE}: *{event.anchor} repeats no value that ended before it: remove it.")
+            values += sizes[event.anchor]
+        elif isinstance(event, yaml.NodeEvent):
+            size = 1
+            if isinstance(event, yaml.ScalarEvent):
+                size += len(event.value) // CHARACTERS_A_VALUE
+                sizes[event.anchor or ""] = size
+            else:
+                began.append((event.anchor, values))
+                sizes.pop(event.anchor or "", None)
+            values += size
+        elif isinstance(event, yaml.CollectionEndEvent):
+            anchor, before = began.pop()
+            sizes[anchor or ""] = values - before
+        if values > MOST_VALUES:
+            raise TaskError(
+                f"{FILE} has more than {MOST_VALUES} values, counting what aliases repeat: shorten it."
+            )
+        yield event
 
 
 def _given(folder: Path, table: EnvironmentTable) -> dict[str, str]:
