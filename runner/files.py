@@ -1,4 +1,4 @@
-"""Files: written atomically, digested, and refused when the disk is full."""
+"""Files and folders: written or replaced at once, digested, and refused when the disk is full."""
 
 from __future__ import annotations
 
@@ -55,6 +55,17 @@ def _write(path: Path, content: bytes | Iterable[bytes], lasting: bool) -> None:
         if lasting:
             handle.flush()
             os.fsync(handle.fileno())
+
+
+def replace_folder(made: Path, target: Path) -> None:
+    """Move a folder to its place, and an earlier one from there to a folder beside `made`, which the caller removes.
+
+    A command that is killed meanwhile leaves the earlier folder, the new one or none, but never a part of one. Two
+    commands that replace one folder need a lock.
+    """
+    if target.exists():
+        target.rename(made.with_name(f"{made.name}.replaced"))
+    made.rename(target)
 
 
 def no_room(path: Path, error: OSError) -> OutputsError:

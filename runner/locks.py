@@ -16,10 +16,15 @@ def exclusive(path: Path, *, wait: bool = True) -> Iterator[None]:
     Raises `BlockingIOError` for a lock that is taken, unless it may `wait`.
     """
     if not path.is_dir():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
+        _create(path)
     with held(path.resolve(), wait=wait):
         yield
+
+
+def share(path: Path) -> None:
+    """Share the lock of this file, which is created, until this process ends. Waits for an exclusive holder's end."""
+    _create(path)
+    fcntl.flock(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), fcntl.LOCK_SH)
 
 
 @contextmanager
@@ -31,3 +36,8 @@ def held(path: Path, *, wait: bool = True) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+def _create(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()

@@ -18,7 +18,8 @@ from metrics.checks import AMOUNTS, MOST_ATTEMPTS, check, flags
 from metrics.errors import TableError
 from runner import __version__
 from runner.errors import ConfigError
-from runner.files import write_atomically
+from runner.files import no_room, write_atomically
+from runner.locks import exclusive
 from runner.records import Record, Scoring
 from runner.report.trial_sources import MISSING, cells_of, read_table
 from runner.report.trials_table import never_run
@@ -95,8 +96,13 @@ def import_trials(file: Path, mapping: Mapping, sweep: Path, scoring: Scoring) -
             unpriced=int(ours["cost_usd"].isna().sum()),
         ),
     )
-    write_atomically(sweep / IMPORTED, table.to_parquet(index=False))
-    sweep_file.write(sweep, plan)
+    try:
+        sweep.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise no_room(sweep, error) from error
+    with exclusive(sweep):  # else one of two imports may write the table and the other one its origin
+        write_atomically(sweep / IMPORTED, table.to_parquet(index=False))
+        sweep_file.write(sweep, plan)
     return plan, len(absent)
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 import pandas as pd
 import pytest
@@ -17,6 +20,8 @@ from runner.report.foreign_trials import import_trials
 from runner.report.projections import load_trials
 from runner.report.tracked_runs import tracked_runs
 from runner.resources import ROOT
+from runner.sweeps import sweep_file
+from runner.sweeps.sweep_file import SweepFile
 from tests.support.sweeps import AGENTMETER, Cli, finished_sweep
 
 pytestmark = pytest.mark.usefixtures("no_pixels")
@@ -117,6 +122,33 @@ def test_bad_rows_are_named_and_nothing_is_written(tmp_path: Path, row: str, mes
         imported(file, EXAMPLE, tmp_path / "theirs")
     assert str(refused.value).startswith(message)
     assert not (tmp_path / "theirs").exists()
+
+
+def test_of_two_imports_at_once_one_wrote_the_trials_and_the_other_said_whence_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sweep, write = tmp_path / "theirs", sweep_file.write
+    second_is_there = Event()
+
+    def slowly(folder: Path, plan: SweepFile) -> None:
+        if plan.imported and plan.imported.rows == 1:
+            second_is_there.wait(1)
+        write(folder, plan)
+        second_is_there.set()
+
+    monkeypatch.setattr(sweep_file, "write", slowly)
+    with ThreadPoolExecutor(2) as pool:
+        imports = []
+        for count in (1, 2):
+            (file := tmp_path / f"{count}.csv").write_text("\n".join((HEAD, *ROWS[:count])))
+            imports.append(pool.submit(imported, file, EXAMPLE, sweep))
+            while count == 1 and not (sweep / sweep_file.IMPORTED).exists():
+                time.sleep(0.01)
+        for each in imports:
+            each.result()
+    plan, trials = load_trials(sweep, tmp_path)
+    assert plan.imported
+    assert plan.imported.rows == len(trials)
 
 
 def test_an_unknown_status_is_refused_with_those_that_there_are(cli: Cli) -> None:

@@ -30,7 +30,14 @@ from runner.benchmarks.cli_tool_bench.normalizers import Normalizer, normalize
 from runner.benchmarks.cli_tool_bench.reference_runs import ReferenceRun, References, Run
 from runner.benchmarks.cli_tool_bench.semantic import SemanticJudge, identity
 from runner.benchmarks.cli_tool_bench.side_by_side import SideBySide, run_or_report_lost, run_side_by_side
-from runner.errors import MachineError, SpoiledMachine, TaskError, VerifierError, WorkspaceTooLarge
+from runner.errors import (
+    EngineError,
+    MachineError,
+    SpoiledMachine,
+    TaskError,
+    VerifierError,
+    WorkspaceTooLarge,
+)
 from runner.files import code_digest, write_atomically
 from runner.records import EgressAttempt, ErrorInfo, Image, Judge, Record, Task, Verdict
 from runner.records.cases import Case, CaseLimits, CaseResult, CaseSide, How
@@ -204,19 +211,26 @@ class DifferentialVerifier(Record):
         sandboxes: SandboxProvider,
         installer: Install,
     ) -> tuple[Installed, list[CaseResult] | None]:
-        """Install the candidate, and run its cases; None if nothing can run."""
-        image, candidate = sandboxes.image(task.environment), Installed(None, "")
-        try:
-            candidate = installer((workspace, "/"), "candidate")
-            results = self.run(task, candidate.image, cases, sandboxes) if candidate.image else None
-        except MachineError as error:
-            # A workspace may be impossible to unpack, or its installation may break the machine. That is the agent's
-            # doing: otherwise an agent could void a trial that it is losing. Raise only if nothing runs on a fresh
-            # machine either.
-            self.run(task, image, cases[:1], sandboxes)
-            broken = f"{candidate.output}\nThe workspace or its installation broke the machine: {error}"
-            return Installed(None, broken), None
-        return candidate, results
+        """Install the candidate, and run its cases; None if nothing can run.
+
+        A workspace may be impossible to unpack, or its installation may break the machine. That is the agent's doing:
+        otherwise an agent could void a trial that it is losing. Where the engine failed, both are tried once more.
+        Raises `MachineError` only if nothing runs on a fresh machine either.
+        """
+        image, broken = sandboxes.image(task.environment), ""
+        for _ in range(2):
+            candidate = Installed(None, "")
+            try:
+                candidate = installer((workspace, "/"), "candidate")
+                results = self.run(task, candidate.image, cases, sandboxes) if candidate.image else None
+            except MachineError as error:
+                self.run(task, image, cases[:1], sandboxes)
+                broken = f"{candidate.output}\nThe workspace or its installation broke the machine: {error}"
+                if not isinstance(error, EngineError):
+                    break
+            else:
+                return candidate, results
+        return Installed(None, broken), None
 
     def reference_image(self, task: Task, installer: Install) -> Callable[[], Image]:
         """Return a function that installs the reference when first called."""

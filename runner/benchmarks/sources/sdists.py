@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import ssl
+import sys
 import tempfile
 import tomllib
 import urllib.request
@@ -158,7 +159,8 @@ def lock_requirements(
     if not requirements:
         return ()
     options = ("--quiet", "--no-config", "--generate-hashes", "--no-annotate", "--no-header")
-    platform = ("--python-version", python, "--only-binary", ":all:")
+    # Any Python resolves for another one. Unless uv is told which, it downloads that of `python` where there is none.
+    platform = ("--python", sys.executable, "--python-version", python, "--only-binary", ":all:")
     with tempfile.TemporaryDirectory() as folder:
         wanted = Path(folder, "requirements.in")
         wanted.write_text("\n".join(map(packages.requirement, requirements)))

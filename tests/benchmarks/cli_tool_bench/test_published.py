@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stderr
 from io import StringIO
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
@@ -13,7 +15,8 @@ from runner.__main__ import main
 from runner.benchmarks.cli_tool_bench.case_file import read_cases
 from runner.benchmarks.cli_tool_bench.dataset import ToolTask
 from runner.benchmarks.cli_tool_bench.published_tasks.cases import CasePolicy, Generated
-from runner.benchmarks.cli_tool_bench.published_tasks.checkout import Generator
+from runner.benchmarks.cli_tool_bench.published_tasks.checkout import Generator, Published, write_task
+from runner.benchmarks.cli_tool_bench.published_tasks.masks import Masks
 from runner.benchmarks.sources.references import fetch, solution
 from runner.benchmarks.sources.task_files import tree_digest
 from runner.benchmarks.sources.task_toml import read_toml
@@ -270,3 +273,33 @@ def test_generators_never_run_outside_a_container(tmp_path: Path) -> None:
     with redirect_stderr(StringIO()) as errors:
         assert main(_import(root, "out", "sandbox=local")) == 2
     assert "use sandbox=docker" in errors.getvalue()
+
+
+def test_of_two_imports_of_one_repository_one_ended_in_a_traceback(tmp_path: Path) -> None:
+    """Both removed the earlier task at the same time."""
+    case = {"class": "COUNT", "command": "tally a", "files": {}}
+    generated = Generated(
+        image="python:latest",
+        reference=(),
+        candidate=("cd /repo/repo_to_be_tested && pip install .",),
+        classes={"COUNT": "tally"},
+        cases=(case,) * 2000,
+    )
+    published = Published("The tool is called tally.", generated, Masks((), ()), ())
+    (reference := tmp_path / "reference.tar").touch()
+    head = {"repository": GOOD, "tool": "tally", "install": "", "category": "", "reference": {}}
+    into, both = tmp_path / "tasks" / "someone__tally", Barrier(2)
+    into.parent.mkdir()
+
+    def check(_: Path) -> None:
+        both.wait()
+
+    def write(_: int) -> None:
+        write_task(into, published, head, reference, check)
+
+    with ThreadPoolExecutor(2) as pool:
+        for _ in range(10):
+            list(pool.map(write, range(2)))
+    assert [path.name for path in into.parent.iterdir()] == [into.name]
+    names = ["cases.jsonl", "instruction.md", "reference.tar", "task.toml"]
+    assert sorted(path.name for path in into.iterdir()) == names

@@ -15,6 +15,7 @@ from runner.benchmarks.sources.published_package import Package
 from runner.benchmarks.sources.references import Reference, fetch, fetch_context, identity, solution
 from runner.benchmarks.sources.registries import look_up, reference
 from runner.benchmarks.sources.renaming import rename
+from runner.benchmarks.sources.sdists import lock_requirements
 from runner.benchmarks.sources.task_toml import read_toml
 from runner.errors import ConfigError, TaskError
 from runner.records import Answer, ExecSpec, SandboxSpec
@@ -23,6 +24,8 @@ from runner.sandbox.docker import base_image
 from runner.sandbox.docker.engine import connect
 from runner.sandbox.docker.provider import DockerSandboxes
 from runner.sweeps import answers_in_reach
+from tests.support.module_proxy import served
+from tests.support.package_index import publish_wheel, tool_files
 from tests.support.tool_task_factory import furnished, tool_dataset
 
 SHIPPED = ROOT / "tasks" / "cli_tool_bench"
@@ -246,3 +249,24 @@ def test_what_a_registry_does_not_say_is_empty() -> None:
     )
     assert (found.license, found.authors, found.requires, found.languages) == ("", (), (), {})
     assert (found.files, reference(found, "c", TOOL).license) == (None, "NOASSERTION")
+
+
+def test_no_interpreter_is_fetched_to_resolve_for_another_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each look-up once tried to download the Python of the tools, and gave up only after ten seconds."""
+    needs = ("more==1.0; python_version >= '3.14'", "none==1.0; python_version < '3.14'")
+    publish_wheel(tmp_path, "odd", "1.0", tool_files("odd", "1.0", "", {}, needs))
+    publish_wheel(tmp_path, "more", "1.0", {"more.py": ""})
+    with served(tmp_path) as (address, asked):
+        for name, value in {
+            "PATH": "",
+            "UV_DEFAULT_INDEX": f"{address}/",
+            "UV_PYTHON_INSTALL_DIR": str(tmp_path / "none"),
+            "UV_PYTHON_INSTALL_MIRROR": f"{address}/pythons",
+        }.items():
+            monkeypatch.setenv(name, value)
+        lines = lock_requirements(("odd==1.0",), python="3.14")
+    assert [line.partition(" --hash=sha256:")[0] for line in lines] == ["more==1.0", "odd==1.0"]
+    assert [path for path in asked if "/pythons" in path] == []
+    assert any("/odd/" in path for path in asked)

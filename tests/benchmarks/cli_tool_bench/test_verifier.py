@@ -270,27 +270,39 @@ def test_an_installation_that_breaks_its_machine_voids_no_trial(
     assert "passed" not in ended(verdict)
 
 
+INVALID, END = "print('[' * 9_000)", "os.kill(-1, 9)"
+
+
 @pytest.mark.parametrize(
-    "answer",
-    ["print('[' * 9_000)", "os.kill(-1, 9)"],
-    ids=["an invalid answer", "the end of the machine"],
+    ("answer", "broken", "reward"),
+    [(INVALID, (0,), 0.0), (END, (0, 2), 0.0), (END, (0,), 1.0)],
+    ids=["an invalid answer", "the end of the machine", "the end of the first machine"],
 )
 def test_a_candidate_that_replaces_the_supervisor_voids_no_trial(
-    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str
+    bench: Bench,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    answer: str,
+    broken: tuple[int, ...],
+    reward: float,
 ) -> None:
-    """The candidate's cases are the first to run. No answer on its side counts as a failure of the engine."""
-    genuine, sides = launch.command, []
+    """No answer on the candidate's side counts as a failure of the engine, unless it is that of its first machine only.
+
+    Images are used in this order: the candidate's, the task's, the candidate's second one if the engine seemed to fail.
+    """
+    genuine, images = launch.command, []
 
     def command(work: Literal["prepare", "serve"], side: CaseSide, *given: Any) -> list[str]:
-        sides.append(side.image.id)
-        if work == "serve" and side.image.id == sides[0]:
+        if side.image.id not in images:
+            images.append(side.image.id)
+        if work == "serve" and images.index(side.image.id) in broken:
             return [PYTHON, "-c", f"import os, sys\nfor _ in sys.stdin: {answer}; sys.stdout.flush()"]
         return genuine(work, side, *given)
 
     monkeypatch.setattr(launch, "command", command)
     verdict = bench.judge(written(TOOL), tmp_path)
-    assert (verdict.reward, verdict.error) == (0.0, None), verdict
-    assert "passed" not in ended(verdict)
+    assert (verdict.reward, verdict.error) == (reward, None), verdict
+    assert ("passed" in ended(verdict)) == (reward == 1.0)
 
 
 def test_a_command_of_another_name_is_not_found(bench: Bench, tmp_path: Path) -> None:

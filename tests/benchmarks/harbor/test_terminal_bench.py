@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import pytest
 import yaml
 
+from runner.benchmarks.harbor.jobs.task_folders import import_tasks
 from runner.benchmarks.harbor.terminal_bench import JUDGE, write_task
 from runner.errors import TaskError
+from runner.resources import ROOT
 from runner.sandbox.docker.provider import DockerSandboxes
 from tests.support.sweeps import Cli
 from tests.support.tasks_factory import dataset
@@ -188,3 +194,56 @@ def test_an_imported_task_judges_its_solution_here(tmp_path: Path) -> None:
     sandboxes.prepare((), print)
     words = dataset(tmp_path / "new").find_truth(tmp_path / "new" / "old", None, sandboxes, print)
     assert "mode shared" in words
+
+
+def test_of_two_imports_into_one_folder_one_ended_in_a_traceback(tmp_path: Path) -> None:
+    """Both removed the earlier task at the same time, and only one could put its own in its place."""
+    both = Barrier(2)
+
+    def write(number: int, into: Path) -> None:
+        into.mkdir()
+        for name in range(100):
+            (into / str(name)).write_text(str(number))
+        both.wait()
+
+    with ThreadPoolExecutor(2) as pool:
+        for _ in range(5):
+            imports = [pool.submit(import_tasks, {"one": n}, tmp_path / "new", write) for n in (1, 2)]
+            for each in imports:
+                each.result()
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["one"]
+    texts = [path.read_text() for path in (tmp_path / "new" / "one").iterdir()]
+    assert texts in (["1"] * 100, ["2"] * 100)
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from runner.benchmarks.harbor.jobs.task_folders import import_tasks
+
+removed = []
+
+def watch(event, _):
+    if event in ("os.remove", "os.rmdir"):
+        removed.append(event)
+        if len(removed) == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+def write(_, into):
+    into.mkdir()
+    for name in range(5):
+        (into / str(name)).write_text("new")
+    sys.addaudithook(watch)
+
+import_tasks({"one": None}, Path(sys.argv[1]), write)
+"""
+
+
+def test_a_killed_import_left_half_of_the_earlier_task(tmp_path: Path) -> None:
+    earlier = tmp_path / "one"
+    earlier.mkdir()
+    for name in range(5):
+        (earlier / str(name)).write_text("old")
+    done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], cwd=ROOT, check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert [path.read_text() for path in earlier.iterdir()] == ["new"] * 5

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from runner.benchmarks.nl2repo.specification.entries import Entry
 from runner.benchmarks.nl2repo.specification.inventory import inventory
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import Usage
+from runner.resources import ROOT
 from tests.support.suite_factory import UPSTREAM, add_truth, add_upstream, make_folder, suite_dataset
 from tests.support.sweeps import Cli
 
@@ -107,6 +110,19 @@ def test_a_document_is_written_entry_by_entry_and_paid_for_once(cli: Cli, tmp_pa
     again = cli(*_words(folder), "model=cassette", f"model.path={tmp_path / 'tapes'}")
     assert again.code == 0, again.err
     assert (folder / "start.md").read_text() == text
+
+
+def test_two_commands_that_drafted_one_document_each_paid_for_the_answers(cli: Cli) -> None:
+    folder = _task(cli)
+    with FakeUpstream(policy=lambda asked: _well(asked).model_copy(update={"seconds": 0.5})) as fake:
+        words = [*_words(folder), *_model(fake), f"outputs={cli.outputs}", "tracker=none"]
+        commands = [
+            subprocess.Popen([sys.executable, "-m", "runner", *words], cwd=ROOT, stdout=subprocess.PIPE)
+            for _ in range(2)
+        ]
+        printed = [command.communicate()[0] for command in commands]
+        assert [command.returncode for command in commands] == [0, 0], printed
+        assert len(fake.requests) == ANSWERS
 
 
 def test_a_bad_answer_goes_back_with_its_fault_and_a_gap_is_filled_later(cli: Cli) -> None:

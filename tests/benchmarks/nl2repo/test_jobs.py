@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from runner.benchmarks.nl2repo.construction import drafting
 from runner.benchmarks.nl2repo.suite import Truth
 from runner.errors import ConfigError
 from runner.sandbox.docker import base_image
@@ -94,6 +95,24 @@ def test_a_release_outside_of_the_papers_criteria_becomes_no_task(
     assert ended.code == 2
     assert "tally 1.0 cannot become a task." in ended.err
     assert reason in ended.err
+    assert not list(tasks.iterdir())
+
+
+def test_a_command_that_was_stopped_left_half_of_a_task_which_the_next_took_for_one_made_by_hand(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(drafting, "write_document", stopped)
+    tasks = cli.outputs / "tasks"
+    tasks.mkdir()
+    files = {**UPSTREAM, "tally/words.py": LONG, "PKG-INFO": ABOUT}
+    publish_sdist(cli.outputs / "index", "tally", "1.0", files)
+    with served(cli.outputs / "index") as (address, _):
+        monkeypatch.setenv("UV_INDEX", address)
+        words = ["job=make_nl2repo_task", "job.package=tally", "job.version='1.0'", "job.since=null"]
+        assert cli("dataset=nl2repo", f"dataset.root={tasks}", *words).code == 130
     assert not list(tasks.iterdir())
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 import tarfile
+import time
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from runner.benchmarks.sources.checkouts import project_paths
 from runner.errors import ConfigError
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import ErrorInfo, Status
+from runner.resources import ROOT
 from tests.support.records_factory import trial_record
 from tests.support.suite_factory import write
 from tests.support.sweeps import Cli
@@ -115,6 +118,23 @@ def test_the_scripts_become_the_recorded_solution_of_a_task(cli: Cli, project: P
     assert (task / "solution" / "run_tests.sh").read_text() == SCRIPTS["run_tests.sh"]
     planned = cli("dataset=execution", f"dataset.root={task.parent}", "agent=oracle", "dry_run=true")
     assert "1 trials planned: 0 finished, 1 to do." in planned.out
+
+
+@pytest.mark.docker
+def test_a_refused_command_took_the_result_of_the_one_that_was_at_work(cli: Cli, project: Path) -> None:
+    """It had written its own task before it was refused. The other one then found no record: "Nothing was run."."""
+    slow = {"run_tests.sh": f"sleep 2\n{SCRIPTS['run_tests.sh']}"}
+    write(place(cli) / "task" / "sums" / "solution", {**SCRIPTS, **slow})
+    words = ["job=environment", f"project={project}", "agent=oracle", "name=mine"]
+    command = [sys.executable, "-m", "runner", f"outputs={cli.outputs}", "tracker=none", *words]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as first:
+        while not any(cli.outputs.glob("trials/*/*")):
+            time.sleep(0.05)
+        second = cli(*words, "job.build_seconds=500")
+        out, _ = first.communicate()
+    assert (second.code, "Another " in second.err) == (2, True), second.err
+    assert (first.returncode, "From scratch: 1 passed, 1 failed, 1 skipped." in out) == (0, True), out
+    assert (place(cli) / "results.json").is_file()
 
 
 @pytest.mark.docker

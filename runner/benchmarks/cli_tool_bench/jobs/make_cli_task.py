@@ -25,6 +25,7 @@ from runner.benchmarks.sources.answering_model import ConstructionModel, most_us
 from runner.benchmarks.sources.answers import Answers
 from runner.benchmarks.sources.references import CHECKOUT
 from runner.errors import ConfigError, FetchError, TaskError
+from runner.locks import exclusive
 from runner.sweeps.cells import Job, Sweep
 from runner.terminal.escaping import printable
 from runner.trials.scratch_folder import scratch_folder
@@ -137,9 +138,15 @@ class Makers:
         )
 
     def make(self, recipe: Recipe) -> MadeTask:
-        """Make one task. Raises `RejectedError`, other `TaskError`, `EngineError`."""
-        settings = self._sweep.settings
-        work = settings.outputs / "cache" / "construction" / recipe.tool
+        """Make one task. Raises `RejectedError`, other `TaskError`, `EngineError`.
+
+        Of two commands that make the same task, the second one waits, and finds what the first one made.
+        """
+        work = self._sweep.settings.outputs / "cache" / "construction" / recipe.tool
+        with exclusive(work.with_name(f"{recipe.tool}.lock")):
+            return self._make(recipe, work)
+
+    def _make(self, recipe: Recipe, work: Path) -> MadeTask:
         making = self._job.path / recipe.tool / FOLDER
         if recipe.source == "checkout":
             recipe = checkout.take(recipe, making, work / CHECKOUT)

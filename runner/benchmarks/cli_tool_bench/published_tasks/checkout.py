@@ -28,6 +28,8 @@ from runner.benchmarks.cli_tool_bench.published_tasks.masks import Masks, read_m
 from runner.benchmarks.cli_tool_bench.published_tasks.texts import NAME
 from runner.benchmarks.sources.task_toml import table
 from runner.errors import ConfigError, TaskError, WorkspaceTooLarge
+from runner.files import replace_folder
+from runner.locks import exclusive
 from runner.records import Environment, ExecResult, ExecSpec, Image, Record, SandboxSpec
 from runner.records.base import first_fault
 
@@ -180,11 +182,10 @@ def write_task(
         shutil.copyfile(reference, place / "reference.tar")
         (place / "task.toml").write_text(_task_toml(published, head), "utf-8")
         check(place.parent)
-        if (into / "task.toml").is_file():
-            shutil.rmtree(into)
-        if into.exists():
-            raise TaskError(f"{into} exists and is not a task: remove it, or choose another job.path.")
-        place.rename(into)
+        with exclusive(into.parent):
+            if into.exists() and not (into / "task.toml").is_file():
+                raise TaskError(f"{into} exists and is not a task: remove it, or choose another job.path.")
+            replace_folder(place, into)
     remarks = [*published.remarks]
     refused = "refused unless dataset.check_names=false"
     named = find_names(prompt)

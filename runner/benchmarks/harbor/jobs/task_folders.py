@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
@@ -10,6 +9,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from runner.errors import ConfigError, TaskError
+from runner.files import replace_folder
+from runner.locks import exclusive
 from runner.terminal.escaping import printable
 
 S = TypeVar("S")
@@ -50,6 +51,5 @@ def _import(write: Callable[[Path], None], target: Path) -> None:
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".") as place:
         made = Path(place, "task")
         write(made)
-        if target.exists():
-            shutil.rmtree(target)
-        made.rename(target)
+        with exclusive(target.parent):
+            replace_folder(made, target)

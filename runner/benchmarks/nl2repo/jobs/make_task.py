@@ -29,6 +29,7 @@ from runner.benchmarks.sources import packages
 from runner.benchmarks.sources.answering_model import ConstructionModel, most_usd
 from runner.benchmarks.sources.answers import Answers
 from runner.errors import ConfigError, JudgeError, TaskError
+from runner.locks import exclusive
 from runner.sweeps.cells import Job, Sweep
 from runner.trials.scratch_folder import scratch_folder
 
@@ -170,21 +171,25 @@ class MakeNl2RepoTask(Job):
         return eligibility.check_age(said, since)
 
     def _write(self, folder: Path, source: Source, fetched: Path) -> None:
-        """Write everything except the truth. The count is 1 until the truth is known."""
+        """Write everything except the truth, completely or not at all. The count is 1 until the truth is known."""
+        from runner.benchmarks.sources.references import new_folder  # noqa: PLC0415 - only this job needs it
+
         tests = list(self.tests) or _tests(fetched)
         if absent := [path for path in tests if not (fetched / path).exists()]:
             raise ConfigError(f"job.tests: the sdist of {self.package} {self.version} has no {absent[0]}.")
         entries = inventory(fetched)
         material = self._material(source, fetched, tests)
-        folder.mkdir(parents=True)
         command = f"pytest --continue-on-collection-errors {' '.join(tests)}"
-        (folder / "test_commands.json").write_text(json.dumps(["pip install -e .", command]))
-        (folder / "test_files.json").write_text(json.dumps(tests))
-        (folder / "test_case_count.txt").write_text("1")
         node = source.model_dump(mode="json", exclude_defaults=True)
-        (folder / "source.yaml").write_text(yaml.safe_dump(node, sort_keys=False, width=10_000))
-        drafting.write_document(folder, drafting.skeleton(material.facts), document.UNWRITTEN)
-        write_inventory(entries, folder / "inventory.json")
+        with new_folder(folder, folder.name, lambda _: None) as place:
+            if place is None:  # another command has made it meanwhile
+                return
+            (place / "test_commands.json").write_text(json.dumps(["pip install -e .", command]))
+            (place / "test_files.json").write_text(json.dumps(tests))
+            (place / "test_case_count.txt").write_text("1")
+            (place / "source.yaml").write_text(yaml.safe_dump(node, sort_keys=False, width=10_000))
+            drafting.write_document(place, drafting.skeleton(material.facts), document.UNWRITTEN)
+            write_inventory(entries, place / "inventory.json")
 
     def _material(self, source: Source, fetched: Path, tests: list[str]) -> drafting.Material:
         entries = inventory(fetched)
@@ -215,6 +220,7 @@ class MakeNl2RepoTask(Job):
         settings = sweep.settings
         material = self._known(folder, dataset, say)
         with ExitStack() as stack:
+            stack.enter_context(exclusive(folder))  # another command would pay for the same answers
             gateway = stack.enter_context(Gateway(stack.enter_context(scratch_folder()), settings.gateway))
             ledgers = settings.folder / "construction" / folder.name
             model = ConstructionModel(

@@ -10,14 +10,16 @@ task/PROJECT/   the task, for dataset=execution and job=verify_ground_truth
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
 from runner.benchmarks.project_setup.deliverables import DOCKERFILE, RESULTS, SCRIPT
-from runner.errors import ConfigError
-from runner.files import write_atomically
+from runner.errors import ConfigError, OutputsError
+from runner.files import no_room, write_atomically
 from runner.jobs.sweep import SweepJob
+from runner.locks import exclusive
 from runner.sweeps.cells import Cell, Job, Sweep
 from runner.sweeps.plan import make_plan
 from runner.sweeps.refusals import check_model
@@ -25,6 +27,7 @@ from runner.sweeps.store import Store
 from runner.terminal.escaping import width, wrapped
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from runner.benchmarks.project_setup.deliverables import Rerun
@@ -56,14 +59,20 @@ class MakeEnvironment(Job):
     def run(self, sweep: Sweep) -> int:
         """Return exit code 0 when tests were executed, 6 when none was, and the sweep's when the trial could not run.
 
-        Raises `ConfigError` for a project that cannot be used, or an agent without a model.
+        Raises `ConfigError` for a project that cannot be used, or an agent without a model, and `OutputsError`.
         """
         from runner.benchmarks.project_setup import given_project  # noqa: PLC0415 - only this job needs it
 
         cell = _only_cell(sweep)
+        folder = sweep.settings.folder / "environment" / given_project.named(self.project)
+        with _alone(folder):
+            return self._make(sweep, cell, folder)
+
+    def _make(self, sweep: Sweep, cell: Cell, folder: Path) -> int:
+        from runner.benchmarks.project_setup import given_project  # noqa: PLC0415 - as above
+
         limits = {"build_seconds": self.build_seconds, "test_seconds": self.test_seconds}
-        name = given_project.named(self.project)
-        folder = sweep.settings.folder / "environment" / name
+        name = folder.name
         given = given_project.checked_out(self.project, self.commit, folder / "clone", git=self.keep_git)
         project = given_project.described(given, self.max_mb * 1e6, git=self.keep_git)
         project = project.model_copy(update=limits)
@@ -80,6 +89,24 @@ class MakeEnvironment(Job):
             return ended
         executed = _leave(folder, store.folder(trial.key), record)
         return 0 if executed else NO_TEST if record.status.finished else ended
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Keep other commands from a project's folder: another clone or task there would be another trial.
+
+    Raises `OutputsError` if another command is at work on it.
+    """
+    with ExitStack() as stack:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(exclusive(folder, wait=False))
+        except BlockingIOError as error:
+            message = f"Another command is using {folder}. Wait for it to end, or choose another name=."
+            raise OutputsError(message) from error
+        except OSError as error:
+            raise no_room(folder, error) from error
+        yield
 
 
 def _only_cell(sweep: Sweep) -> Cell:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from runner.benchmarks.cli_tool_bench.dataset import ToolTask
 from runner.benchmarks.sources.task_toml import read_toml
 from runner.gateway.fake_upstream import Behaviour, FakeUpstream
 from runner.records import Usage
+from runner.resources import ROOT
 from tests.support.sweeps import Cli
 
 pytestmark = [pytest.mark.docker, pytest.mark.usefixtures("_small_classes")]
@@ -178,3 +181,33 @@ def test_without_a_model_and_without_answers_a_tool_is_rejected_by_name(cli: Cli
         "verlore: schema: schema.json is missing: write it by hand, or name a model= that writes it"
         in made.err
     )
+
+
+ASKING = """
+import sys
+from runner.__main__ import main
+from runner.benchmarks.cli_tool_bench.construction import making, questions
+
+def run(self):
+    question = questions.context_question(self.recipe.tool, "", {})
+    self.answers.get(question, making.check_context)
+    return making.MadeTask(folder=self.work, classes=0, cases=0, oracle=1, nop=0)
+
+making.Making.run = run
+sys.exit(main(sys.argv[1:]))
+"""
+"""A command that makes only one step of a task."""
+
+
+def test_two_commands_that_made_one_task_each_paid_for_the_answers(cli: Cli, tmp_path: Path) -> None:
+    """Each also removed the folder with which the other one tried the finished task."""
+    slow = LAST.model_copy(update={"seconds": 2.0})
+    with FakeUpstream(slow, slow) as fake:
+        words = [*_words(tmp_path / "tasks"), *_model(fake), f"outputs={cli.outputs}", "tracker=none"]
+        commands = [
+            subprocess.Popen([sys.executable, "-c", ASKING, *words], cwd=ROOT, stdout=subprocess.PIPE)
+            for _ in range(2)
+        ]
+        printed = [command.communicate()[0] for command in commands]
+        assert [command.returncode for command in commands] == [0, 0], printed
+        assert len(fake.requests) == 1
