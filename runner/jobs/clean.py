@@ -19,8 +19,9 @@ class Clean(Job):
         if reaped.complaint:
             print(reaped.complaint)
         if self.all:
-            from runner.sandbox.docker.purge import purge  # noqa: PLC0415 - loads docker
+            from runner.sandbox.docker.purge import alone, purge  # noqa: PLC0415 - loads docker
 
-            containers, images = purge()
+            with alone():
+                containers, images = purge()
             print(f"{containers} bundles and {images} images removed")
         return 0

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.errors import ImageError, WorkspaceTooLarge
+from runner.errors import MachineError, WorkspaceTooLarge
 from runner.protocols import Sandbox
 from runner.records import Environment, ExecResult, ExecSpec, SandboxSpec
 from runner.sandbox.docker import base_image
@@ -336,7 +336,7 @@ def test_leaving_removes_everything(
     with provider.open(spec) as sandbox:
         image = sandbox.snapshot()
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(ImageError, match=image.reference):
+    with pytest.raises(MachineError, match=image.reference):
         provider.open(spec.model_copy(update={"image": image})).__enter__()
     assert list(tmp_path.iterdir()) == []
 

@@ -83,9 +83,12 @@ ATTACKS = {
             echo '{"reward": 1}' > $p/root/logs/verifier/new; cd $p/root/logs/verifier && mv new reward.json
         done; sleep .05; done"""
     ),
-    "a loop that puts another script in place of the tests": Attack(
-        """while :; do
-            test -e /tests/test.sh && echo 'echo 1 > /logs/verifier/reward.txt' > /tests/test.sh; sleep .01; done"""
+    "another script in place of the tests": Attack(
+        """
+        echo 'echo 1 > /logs/verifier/reward.txt' > /tmp/other; chmod 755 /tmp/other
+        until test -e /tests/test.sh; do sleep .01; done
+        mv /tmp/other /tests/test.sh  # at once: a script that is being written cannot be started
+        """
     ),
     "a loop that puts the deliverable in place once the tests begin": Attack(
         "while :; do test -e /tests/test.sh && touch /app/done; sleep .05; done"

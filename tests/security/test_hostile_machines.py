@@ -19,6 +19,7 @@ from runner.sandbox.docker import base_image, container_files, reaper, stuck_con
 from runner.sandbox.docker.container import DockerSandbox
 from runner.sandbox.docker.engine import connect
 from runner.sandbox.docker.provider import DockerSandboxes
+from runner.sandbox.inside import AGENT_DIR
 
 pytestmark = pytest.mark.docker
 
@@ -65,11 +66,15 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stuck_containers, "KILL_SECONDS", 5.0)
 
 
-def opened(stack: ExitStack) -> DockerSandbox:
+def opened(stack: ExitStack, *, runtime: bool = False) -> DockerSandbox:
     provider = DockerSandboxes()
     environment = Environment(image=base_image.tag(), workdir="/workspace")
     spec = SandboxSpec(
-        name="hostile", image=provider.image(environment), environment=environment, user="root"
+        name="hostile",
+        image=provider.image(environment),
+        environment=environment,
+        user="root",
+        runtime=runtime,
     )
     return stack.enter_context(provider.open(spec))  # type: ignore[return-value]
 
@@ -275,6 +280,19 @@ def test_a_hung_call_of_an_unused_container_is_the_engines(
     sandbox._was_used = True
     with pytest.raises(SpoiledMachine, match="can no longer be used"):
         sandbox.get("/usr", tmp_path / "usr.tar")
-    monkeypatch.setattr(stuck_containers, "answers", lambda _: False)
+    monkeypatch.setattr(stuck_containers, "works", lambda _: False)
     with pytest.raises(EngineError):
         sandbox.get("/usr", tmp_path / "usr.tar")
+
+
+def test_an_agent_without_room_for_its_own_next_command_voided_its_trial() -> None:
+    """A file could not be written into its folder in memory, and "no space left" was always this machine's fault."""
+    base_image.ensure(connect(), print)
+    provider = DockerSandboxes()
+    provider.prepare((), print)
+    with ExitStack() as stack:
+        sandbox = opened(stack, runtime=True)
+        bash(sandbox, f"head -c 1G /dev/zero > {AGENT_DIR}/big")
+        spec = ExecSpec(argv=("true",), files={f"{AGENT_DIR}/next": "x" * 100_000})
+        with pytest.raises(SpoiledMachine, match="no space left"):
+            sandbox.exec(spec)

@@ -20,20 +20,21 @@ from runner.trials.run import run_trial
 from tests.support.tasks_factory import dataset, make_task
 
 SLEEPER = r"""
-printf '#!/bin/bash\nrm -f /etc/passwd; mkfifo /etc/passwd\nwhile :; do read -t 100 < /dev/zero; done\n' > /x
+printf '#!/bin/bash\nwhile :; do rm -f /etc/passwd; mkfifo /etc/passwd; done\n' > /x
 chmod +x /x; cp --remove-destination /x "$(readlink -f "$(command -v sleep)")"
 """
+LIMITS = '[agent]\nuser = "root"\ntimeout_sec = 60\n[verifier]\ntimeout_sec = 5\n'
 
 
 @pytest.mark.docker
 @pytest.mark.timeout(120)
-def test_a_pipe_that_the_idle_program_puts_where_users_are_looked_up_holds_up_no_judge(
+def test_a_pipe_that_the_idle_program_puts_where_users_are_looked_up_holds_up_a_judge_for_its_limit_only(
     tmp_path: Path,
 ) -> None:
-    """Without a freeze before the judge's first command, the engine waited in that pipe for minutes."""
+    """The engine waits in that pipe. The trial is judged all the same, and is not void."""
     base_image.ensure(connect(), print)
-    toml = '[agent]\nuser = "root"\ntimeout_sec = 60\n'
-    make_task(tmp_path / "tasks", "sleeper", SLEEPER, test="echo 1 > /logs/verifier/reward.txt", toml=toml)
+    test = "echo 1 > /logs/verifier/reward.txt"
+    make_task(tmp_path / "tasks", "sleeper", SLEEPER, test=test, toml=LIMITS)
     sandboxes, data = DockerSandboxes(), dataset(tmp_path / "tasks")
     cell = Cell(agent=Oracle(), model=NO_MODEL, dataset=data, budget=Budget(), attempts=1)
     plan = make_plan([cell], sandboxes, lambda _: ())
@@ -42,3 +43,6 @@ def test_a_pipe_that_the_idle_program_puts_where_users_are_looked_up_holds_up_no
     assert record.status is Status.COMPLETED
     assert record.verdict
     assert "programs_changed" in record.verdict.flags
+    if record.verdict.reward != 1.0:  # then the pipe was there before the engine looked
+        assert record.verdict.error
+        assert record.verdict.error.type == "VerifierTimeout"

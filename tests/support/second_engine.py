@@ -19,9 +19,12 @@ START_SECONDS = 120.0
 class SecondEngine:
     """An engine with the base image, and without a network. A context manager."""
 
-    def __init__(self) -> None:
+    def __init__(self, state_megabytes: int | None = None) -> None:
+        """With `state_megabytes`, the engine's own state, without images and containers, is on a disk of this size."""
+        self._state_megabytes = state_megabytes
         self._folder = tempfile.TemporaryDirectory(prefix="engine")
         self._root = Path(self._folder.name)
+        self.state = self._root / "exec"
         self.host = f"unix://{self._root}/docker.sock"
         self._daemon: subprocess.Popen[bytes]
 
@@ -34,6 +37,10 @@ class SecondEngine:
         return self
 
     def _prepare(self) -> None:
+        self.state.mkdir()
+        if self._state_megabytes:
+            size = f"size={self._state_megabytes}m"
+            subprocess.run(["mount", "-t", "tmpfs", "-o", size, "tmpfs", str(self.state)], check=True)
         self._start()
         with contextlib.closing(docker.from_env()) as first, contextlib.closing(self.client()) as second:
             image = self._root / "base.tar"
@@ -48,9 +55,7 @@ class SecondEngine:
             for container in client.containers.list(all=True):
                 container.remove(force=True)
         self._stop()
-        subprocess.run(
-            ["umount", str(self._root / "exec" / "netns" / "default")], check=False
-        )  # dockerd leaves it
+        self._unmount()
         with contextlib.suppress(OSError):  # what an overlay still holds
             self._folder.cleanup()
 
@@ -77,7 +82,7 @@ class SecondEngine:
                 "--net",
                 "dockerd",
                 f"--data-root={root}/data",
-                f"--exec-root={root}/exec",
+                f"--exec-root={self.state}",
                 f"--pidfile={root}/pid",
             ),
             *(f"--host={self.host}", "--bridge=none", "--iptables=false", "--ip-forward=false"),

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 
 from docker.errors import DockerException, ImageNotFound
 
+from runner import locks
 from runner.errors import EngineError, ImageError
 from runner.records import Image
 from runner.sandbox import certificates
@@ -53,6 +54,8 @@ KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 PULL_SECONDS = 20.0
 """Longest wait for a pull. An unreachable registry must not hold up the start; a slow one is replaced by the mirror."""
 BUILD_SECONDS = 600.0
+IN_USE = Path("/tmp", f"assay-in-use-{os.getuid()}.lock")  # noqa: S108 - not `tempfile`'s folder, which may differ
+"""Lock that all of this user's processes share that use what remains between runs."""
 
 BUILD_DIR = "/tmp/assay-build"  # noqa: S108 - a path in build containers, which nothing else shares
 """Folder of a build's inputs. The build removes it at its end, so the host's CA and proxies stay in no image."""
@@ -84,12 +87,16 @@ def _packages(suite: str) -> tuple[str, ...]:
 def ensure(client: DockerClient, say: Say, suite: str = SUITE) -> Image:
     """Return the base image of a suite, building it first if this machine lacks it.
 
-    Raises `ImageError` with the end of the build's output.
+    All who use bundles or images begin with this, so `purge` removes none until this process ends. Raises `ImageError`
+    with the end of the build's output.
     """
+    _keep(IN_USE)
     started = time.monotonic()
-    with engine.exclusive("base" if suite == SUITE else f"base-{suite}"):
-        image = _local(client, suite)
-        if image is not None:
+    if image := _local(client, suite):
+        return Image(id=str(image.id), reference=tag(suite))
+    name = "base" if suite == SUITE else f"base-{suite}"
+    with engine.exclusive(name, lambda: say(f"Waiting for another command that makes {tag(suite)}")):
+        if image := _local(client, suite):
             return Image(id=str(image.id), reference=tag(suite))
         origin = "pulled"
         minimal = _pull(client, say, suite)
@@ -158,6 +165,12 @@ def run_script(
         yield container
     finally:
         container.remove(force=True)
+
+
+@cache
+def _keep(lock: Path) -> None:
+    """Share a lock until this process ends."""
+    locks.share(lock)
 
 
 def _pulled(suite: str) -> str:

@@ -28,7 +28,7 @@ from runner.errors import BundleError, ConfigError, EngineError
 from runner.records import InstalledBundle
 from runner.sandbox import supervise, tar_streams
 from runner.sandbox.docker import base_image
-from runner.sandbox.docker.engine_faults import CONFLICT
+from runner.sandbox.docker.engine_faults import BUNDLE_PREFIX, CONFLICT
 from runner.sandbox.docker.lock_files import checked_lock
 from runner.sandbox.inside import ROOT
 
@@ -66,7 +66,7 @@ class _Build:
 
     @property
     def container(self) -> str:
-        return f"assay-bundle-{self.name}-{self.digest[:12]}"
+        return f"{BUNDLE_PREFIX}{self.name}-{self.digest[:12]}"
 
 
 def ensure(client: DockerClient, recipes: Iterable[BundleRecipe], say: Say) -> dict[str, InstalledBundle]:
@@ -134,6 +134,8 @@ def _complete(client: DockerClient, build: _Build, say: Say, stop: Event) -> str
     while not stop.is_set():
         theirs = _find(client, build)
         if theirs is not None:
+            if theirs.status in ("created", "running"):
+                say(f"Waiting for another command that installs bundle {build.name}")
             if _outcome(theirs, stop) == 0 and (content := _content(theirs)):
                 return content
             if not stop.is_set():
@@ -147,7 +149,9 @@ def _complete(client: DockerClient, build: _Build, say: Say, stop: Event) -> str
         if code == 0 and (content := _content(ours)):
             say(f"Bundle {build.name} installed in {time.monotonic() - started:.0f} s")
             return content
-        output = "interrupted" if code is None else ours.logs().decode(errors="replace")[-4000:]
+        output = "interrupted" if stop.is_set() and code is None else _printed(ours)
+        if output is None:
+            continue
         _remove(client, ours)
         raise BundleError(f"bundle {build.name} could not be installed:\n{output}")
     raise BundleError(f"bundle {build.name}: interrupted")
@@ -210,6 +214,20 @@ def _outcome(container: Container, stop: Event) -> int | None:
             return 1
         if stop.wait(_POLL_SECONDS):
             return None
+
+
+def _printed(container: Container) -> str | None:
+    """Return the end of what a failed installation printed; None if another process, which also saw that it failed, has
+    removed it to install anew.
+    """
+    try:
+        return container.logs().decode(errors="replace")[-4000:]
+    except NotFound:
+        return None
+    except APIError as error:
+        if error.status_code != CONFLICT:  # a conflict: it is being removed
+            raise
+        return None
 
 
 def _remove(client: DockerClient, container: Container) -> None:

@@ -35,7 +35,7 @@ from runner.sandbox.docker import (
 )
 from runner.sandbox.docker.command_stream import Attached, exit_code, follow
 from runner.sandbox.docker.container_files import Files, TakenPaths
-from runner.sandbox.docker.engine_faults import ENGINE_FAULTS, engine_faults, image_faults
+from runner.sandbox.docker.engine_faults import ENGINE_FAULTS, engine_faults, explanation, image_faults
 from runner.sandbox.docker.images import ImageConfig, Images
 from runner.sandbox.inside import PRELOADED
 from runner.sandbox.limits import MEGABYTE, Limits
@@ -94,8 +94,13 @@ class DockerSandbox:
     def __enter__(self) -> Self:
         with engine_faults(f"starting a sandbox of {self.image.reference}"), ExitStack() as failed:
             failed.callback(self._remove)  # also after Ctrl-C: a context that was never entered is never left
-            with image_faults(self.image.reference, by_agent=self._was_used):
+            try:
                 self._start()
+            except APIError as error:
+                is_agents = self._was_used and error.is_server_error() and stuck_containers.works(self._api)
+                if not is_agents:
+                    raise
+                self._start_again()
             failed.pop_all()
         return self
 
@@ -235,6 +240,20 @@ class DockerSandbox:
         return self._was_used or self._has_run
 
     def _start(self) -> None:
+        with image_faults("The image that an agent made" if self._was_used else self.image.reference):
+            self._begin()
+
+    def _start_again(self) -> None:
+        """Start once more what an agent made, since the engine failed at it. Raises `ImageError` if it fails again."""
+        if self._id:
+            stuck_containers.remove(self._api, self._id)
+        try:
+            self._start()
+        except APIError as error:
+            raise ImageError(f"The image that an agent made does not start: {explanation(error)}.") from error
+
+    def _begin(self) -> None:
+        self._is_ready = self._has_run = False
         if launch.is_open(self._spec):
             open_network.ensure(self._api)
         created = launch.arguments(self._api, self._spec, self._limits, self._home)
@@ -311,9 +330,6 @@ class DockerSandbox:
                 pack.folder(path, folder)
             self._taken.clear()
             self._files.unpack(pack, freeze=self._is_untrusted)
-            if pack.empty and self._was_used and spec.user == "root":
-                with self._files.still():  # the engine looks root up where an agent may have put a pipe
-                    pass
         self._is_ready = True
 
     def _prepare_machine(self) -> None:

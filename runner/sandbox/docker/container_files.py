@@ -17,11 +17,11 @@ from docker import APIClient
 from docker.errors import APIError
 from docker.utils import decode_json_header
 
-from runner.errors import EngineError, WorkspaceTooLarge
+from runner.errors import WorkspaceTooLarge
 from runner.sandbox import tar_streams
 from runner.sandbox.docker import freezing
 from runner.sandbox.docker.engine import checked, url
-from runner.sandbox.docker.engine_faults import NOT_FOUND
+from runner.sandbox.docker.engine_faults import NOT_FOUND, explanation
 from runner.sandbox.limits import MEGABYTE, Caps
 
 RESERVED = ("/tests", "/solution", "/logs", "/logs/verifier")
@@ -64,8 +64,9 @@ class Files:
                 self._unpack("/", pack.stream())
 
     def pack(self, path: str, target: Path, caps: Caps, *, freeze: bool = True) -> int:
-        """Take a path out as a tar file; see `protocols.Sandbox.get`."""
-        plain, message, until = path.rstrip("/"), "", time.monotonic() + PACK_SECONDS
+        """Take a path out as a tar file; see `protocols.Sandbox.get`. Raises `APIError` if the engine refuses."""
+        plain, until = path.rstrip("/"), time.monotonic() + PACK_SECONDS
+        refusal: Exception = FileNotFoundError(path)
         with self.still() if freeze else nullcontext():
             for name in (f"{plain}/", plain):  # the slash follows a link; the engine refuses it for a file
                 # The client's own `get_archive` cannot be closed before its end.
@@ -76,10 +77,13 @@ class Files:
                         return tar_streams.save(
                             _in_time(response.iter_content(MEGABYTE), until), target, caps
                         )
-                    message = response.json()["message"]
-        if any(words in message.lower() for words in NO_SUCH_PATH):
-            raise FileNotFoundError(path)
-        raise EngineError(f"The Docker Engine failed while reading {path} of a sandbox: {message[-1000:]}.")
+                    try:
+                        checked(response)
+                    except APIError as error:
+                        refusal = error
+        if any(words in explanation(refusal).lower() for words in NO_SUCH_PATH):
+            raise FileNotFoundError(path) from refusal
+        raise refusal
 
     def make_room(self) -> None:
         """Replace anything else by a directory at the paths where the verifier's directories are mounted."""

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -23,8 +24,7 @@ from runner.errors import EngineError
 from runner.sandbox.docker.engine_kinds import UnfitEngineError, check_address, check_kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from contextlib import AbstractContextManager
+    from collections.abc import Callable, Iterator, Sequence
 
     from docker import APIClient, DockerClient
     from requests import Response
@@ -41,6 +41,11 @@ CALL_SECONDS = 300
 """Longest wait for one request: a commit or an import of a large image on a busy disk takes minutes."""
 LOCAL = "http+docker:"
 """Prefix of the client's address for an engine behind a local socket."""
+GARBAGE_PERCENT = "400"
+"""Go's variable GOGC for the daemon, unless it is set already: the percentage of its memory in use that the daemon
+allocates before it collects garbage. For each archive that it reads or writes, the daemon starts its own program once
+more, and with Go's default of 100 each such start collects garbage several times. What this saves and costs is in
+docs/reference/speed.md."""
 CONNECTIONS = 64
 """Connections to the engine that stay open. Each running trial holds one or two."""
 
@@ -129,7 +134,9 @@ def ensure(say: Say) -> DockerClient:
 def install(packages: Sequence[str], say: Say) -> None:
     """Install Debian packages on this machine. Raises `EngineError` with the end of apt's output."""
     say(f"Installing {' '.join(packages)} with apt-get")
-    command = ("apt-get", "install", "-y", "-qq", "--no-install-recommends", *packages)
+    # Another command, or the system's own updates, may be installing packages.
+    wait = f"DPkg::Lock::Timeout={INSTALL_SECONDS / 2:.0f}"
+    command = ("apt-get", "install", "-y", "-qq", "--no-install-recommends", "-o", wait, *packages)
     done = output_of(command, INSTALL_SECONDS)
     if done.returncode:  # no package lists yet, or old ones
         output_of(("apt-get", "update", "-qq"), INSTALL_SECONDS)
@@ -163,10 +170,21 @@ def output_of(command: Sequence[str], seconds: float) -> subprocess.CompletedPro
     return done
 
 
-def exclusive(name: str) -> AbstractContextManager[None]:
-    """Hold this user's lock of that name, so that two commands do not set up the same thing at once."""
+@contextmanager
+def exclusive(name: str, wait: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Hold this user's lock of that name, so that two commands do not set up the same thing at once.
+
+    `wait` is called if another command holds it, before this one waits.
+    """
     # Not `tempfile`'s folder, which may differ from process to process.
-    return locks.exclusive(Path("/tmp", f"assay-{name}-{os.getuid()}.lock"))  # noqa: S108 - see above
+    path = Path("/tmp", f"assay-{name}-{os.getuid()}.lock")  # noqa: S108 - see above
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locks.exclusive(path, wait=False))
+        except BlockingIOError:
+            wait()
+            stack.enter_context(locks.exclusive(path))
+        yield
 
 
 def _refuse_unless_installable() -> None:
@@ -187,7 +205,12 @@ def _start(command: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
     """Start the daemon detached, so that it outlives this process and its terminal. It writes its own pid file."""
     with log.open("ab") as output:
         return subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            env={"GOGC": GARBAGE_PERCENT, **os.environ},
+            start_new_session=True,
         )
 
 

@@ -35,6 +35,9 @@ REPOSITORY = "assay-task"
 serves to find them: a label would add a step to every build, and so a container and a layer."""
 NAME_LENGTH = 60
 """Longest part of a task's name in a tag; the engine allows 128 characters in all."""
+LOCK_LENGTH = 2
+"""Number of characters of a digest in the name of the lock that its builds share. With whole digests, the folder of the
+locks would hold as many files as there ever were builds."""
 BASE_ARGUMENT = "assay-base"
 """Value of a build argument that stands for this machine's base image. `assay-base-bookworm` stands for the one of that
 suite of Debian (`base_image.EARLIER`)."""
@@ -80,7 +83,8 @@ class Images:
     def find(self, environment: Environment, progress: ImageProgress = lambda _: nullcontext()) -> Image:
         """Return a usable image; see `protocols.SandboxProvider.image`.
 
-        Concurrent callers for the same image share one attempt and its outcome.
+        Concurrent callers for the same image share one attempt and its outcome. An image that was found before and has
+        vanished since, as by a scheduled `docker system prune`, is obtained again.
         """
         arguments, digest = _recipe(environment)
         key = (environment.image, digest)  # one name with two Dockerfiles may need two builds
@@ -95,7 +99,13 @@ class Images:
                 with self._lock:
                     del self._found[key]  # a later call tries again, except for a failed build
                 future.set_exception(error)
-        return future.result()
+        found = future.result()
+        if mine or self._local(found.id):
+            return found
+        with self._lock:
+            if self._found.get(key) is future:
+                del self._found[key]
+        return self.find(environment, progress)
 
     def config(self, image: Image) -> ImageConfig:
         """Return the image's settings, asking the engine once per image."""
@@ -140,8 +150,9 @@ class Images:
             if found := self._local(tag):
                 return found
             _make_bases(environment, progress)
-            with progress("building"):
-                return self._build(context, environment.build_timeout_seconds, arguments, tag)
+            with progress("building"), engine.exclusive(f"build-{digest[:LOCK_LENGTH]}"):
+                built = self._local(tag)  # perhaps by another run, meanwhile
+                return built or self._build(context, environment.build_timeout_seconds, arguments, tag)
 
         built = self.shared.obtain(tag, make, progress) if self.shared else make()
         return Image(id=built, reference=tag, origin="built", note=note, seconds=time.monotonic() - began)

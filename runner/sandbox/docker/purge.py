@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 
 from docker.errors import APIError
 
+from runner import locks
 from runner.errors import ConfigError
-from runner.sandbox.docker import stuck_containers
+from runner.sandbox.docker import base_image, stuck_containers
 from runner.sandbox.docker.agent_builds import PULLED
 from runner.sandbox.docker.engine import connect
 from runner.sandbox.docker.engine_faults import engine_faults
@@ -19,14 +21,25 @@ ROLE = "assay.role"
 builds pulled lack it; their repositories identify them."""
 
 
+@contextmanager
+def alone() -> Iterator[None]:
+    """Keep runners from starting within the context. Raises `ConfigError` if one is at work or about to begin."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locks.exclusive(base_image.IN_USE, wait=False))
+        except BlockingIOError as error:
+            raise ConfigError("A runner is at work. Stop it, then clean again.") from error
+        yield
+
+
 def purge(
     label: str = ROLE, tasks: str = REPOSITORY, pulled: str = PULLED, owned: str = OWNER_PID
 ) -> tuple[int, int]:
     """Remove what remains between runs; return the numbers of removed containers and images.
 
-    These are containers, networks and images with the label `label`, images of the repository `tasks`, and images of
-    the repository `pulled` with all their other names. Raises `ConfigError` while anything labelled `owned` exists,
-    because a runner is using it. Raises `EngineError`.
+    These are containers with their volumes, networks and images with the label `label`, images of the repository
+    `tasks`, and images of the repository `pulled` with all their other names. Raises `ConfigError` while anything
+    labelled `owned` exists, because a runner is using it. Raises `EngineError`.
     """
     client = connect()
     with engine_faults("removing bundles and images"):
@@ -36,6 +49,10 @@ def purge(
         containers = client.api.containers(all=True, filters={"label": label})
         for container in containers:
             stuck_containers.remove(client.api, container["Id"])
+        # A bundle's volume has a name, and so does not go with its container.
+        for name in {mount["Name"] for each in containers for mount in each["Mounts"] if "Name" in mount}:
+            with suppress(APIError):
+                client.api.remove_volume(name)
         for network in client.api.networks(filters={"label": label}):
             with suppress(APIError):  # somebody else's container uses it
                 client.api.remove_network(network["Id"])

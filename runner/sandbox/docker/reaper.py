@@ -55,14 +55,14 @@ def owner_labels() -> dict[str, str]:
 def is_abandoned(labels: Mapping[str, str]) -> bool:
     """Return whether an object with these labels has no living owner.
 
-    That is so if the owner is gone from this node, if another node's lease has expired, or if the labels are malformed:
-    a Dockerfile may set any labels.
+    That is so if the owner is gone from this node, if the lease of one that cannot be seen from here has expired, or if
+    the labels are malformed: a Dockerfile may set any labels.
     """
     try:
         pid, lease = int(labels[OWNER_PID]), int(labels[LEASE])
     except (KeyError, ValueError):
         return True
-    if labels.get(NODE) == _node():
+    if labels.get(NODE) == _node() and not _is_hidden(pid):
         return _start(pid) != labels.get(OWNER_START)
     return lease < time.time()
 
@@ -87,7 +87,8 @@ def reap(
     remove_networks_and_volumes(api, is_abandoned)
     for image in images:
         with suppress(*ENGINE_FAULTS):  # another image may depend on it
-            call(api, "DELETE", f"/images/{image['Id']}", LIST_SECONDS, force=1)
+            # Without `noprune`, the engine would also remove nameless images beneath it, which living runs may use.
+            call(api, "DELETE", f"/images/{image['Id']}", LIST_SECONDS, force=1, noprune=1)
     left = tuple(
         c["Names"][0].lstrip("/") for c, is_gone in zip(containers, gone, strict=True) if not is_gone
     )
@@ -137,6 +138,22 @@ def _number(containers: int) -> str:
 def _node() -> str:
     """Return an identifier of this machine and pid namespace, outside of which our pids mean nothing."""
     return f"{socket.gethostname()}/{Path('/proc/self/ns/pid').stat().st_ino}"
+
+
+def _is_hidden(pid: int) -> bool:
+    """Return whether a process of another user lives that /proc does not show here (mounted with `hidepid`)."""
+    try:
+        Path(f"/proc/{pid}/stat").read_bytes()
+    except PermissionError:
+        return True
+    except (FileNotFoundError, ProcessLookupError):
+        try:
+            os.kill(pid, 0)
+        except PermissionError:
+            return True
+        except (ProcessLookupError, OverflowError):
+            return False
+    return False
 
 
 def _start(pid: int) -> str | None:

@@ -36,5 +36,6 @@ class Snapshots:
         while self._taken:
             snapshot = self._taken.pop()
             self._images.forget(snapshot)
+            # Without `noprune`, the engine would also remove the image of the container if it has lost its name.
             with suppress(NotFound):
-                self._api.remove_image(snapshot.reference, force=True)
+                self._api.remove_image(snapshot.reference, force=True, noprune=True)

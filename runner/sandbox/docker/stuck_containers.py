@@ -23,7 +23,7 @@ from requests.exceptions import RequestException
 from runner.errors import EngineError, SpoiledMachine
 from runner.sandbox.docker import base_image, stuck_containers_inside
 from runner.sandbox.docker.engine import call
-from runner.sandbox.docker.engine_faults import CONFLICT, ENGINE_FAULTS, NOT_FOUND, engine_faults
+from runner.sandbox.docker.engine_faults import CONFLICT, ENGINE_FAULTS, NOT_FOUND, engine_faults, gone
 
 KILL_SECONDS = 30.0
 """Longest wait for the engine to kill a container; the engine itself waits 10 s for the container's death."""
@@ -35,9 +35,6 @@ HELPER_SECONDS = 60
 """Time limit of a helper container, in seconds."""
 PAUSE_SECONDS = 0.5
 """Pause between two attempts to remove a container."""
-HOST_FAULTS = ("no space left on device", "No such container")
-"""Messages of the engine when the host's disk is full, or when somebody else removed the container. The agent is not to
-blame for these."""
 GROUPS = Path("/sys/fs/cgroup")
 DOOMED, LAYERS, SEEN_GROUPS, PROGRAM = "/doomed", "/layers", "/groups", "/stuck_inside.py"
 
@@ -52,14 +49,35 @@ def machine_faults(api: APIClient, doing: str, *, used: bool) -> Iterator[None]:
         with engine_faults(doing):
             yield
     except EngineError as error:
-        is_ours = any(words in str(error) for words in HOST_FAULTS)
-        if not used or is_ours or not answers(api):
+        if not used or gone(error.__cause__) or not works(api):  # nobody inside can remove a container
             raise
         raise SpoiledMachine(f"The machine can no longer be used: {error}") from error
 
 
+def works(api: APIClient) -> bool:
+    """Return whether the engine runs a program in the base image. If it does, a failure concerns one container only."""
+    try:
+        if not answers(api):
+            return False
+        host = api.create_host_config(network_mode="none")
+        control = api.create_container(
+            base_image.tag(),
+            ["true"],
+            labels={"assay.role": "build"},
+            network_disabled=True,
+            host_config=host,
+        )["Id"]
+        try:
+            api.start(control)
+            return bool(api.wait(control, timeout=HELPER_SECONDS)["StatusCode"] == 0)
+        finally:
+            call(api, "DELETE", f"/containers/{control}", REMOVE_SECONDS, force=1)
+    except ENGINE_FAULTS:
+        return False
+
+
 def answers(api: APIClient) -> bool:
-    """Return whether the engine answers at all. If it does, an unanswered call concerns one container only."""
+    """Return whether the engine answers at all."""
     try:
         return call(api, "GET", "/_ping", PING_SECONDS).ok
     except ENGINE_FAULTS:

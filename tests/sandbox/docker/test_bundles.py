@@ -18,10 +18,11 @@ import pytest
 from docker.errors import ContainerError
 from docker.models.containers import Container
 
-from runner.errors import BundleError, ConfigError, ImageError
-from runner.records import BundleRecipe
+from runner.errors import BundleError, ConfigError, EngineError, ImageError
+from runner.records import BundleRecipe, Environment, SandboxSpec
 from runner.resources import CONF
 from runner.sandbox.docker import base_image, bundles, content, engine
+from runner.sandbox.docker.provider import DockerSandboxes
 from runner.sandbox.inside import PYTHON, SUPERVISOR
 from tests.agents.trials import AGENTS, TRIED, shipped
 
@@ -361,6 +362,29 @@ def test_package_that_is_not_what_was_locked_is_refused(
 
 
 @pytest.mark.bundle
+def test_a_failed_installation_that_a_waiting_runner_removed_first_ended_in_a_traceback(
+    client: docker.DockerClient, built: BundleRecipe, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other runner sees the same exit code, and removes the container before its output is read."""
+    assert built.lock
+    built.lock.write_text(LOCK.replace("4721f391", "00000000"))
+    bundles._build.cache_clear()
+    bundles.ensure(client, [], print)
+    ours, theirs = bundles._outcome, list[str]()
+
+    def outcome(container: Container, stop: Event) -> int | None:
+        code = ours(container, stop)
+        if not theirs:
+            theirs.append(str(container.id))
+            bundles._remove(client, container)
+        return code
+
+    monkeypatch.setattr(bundles, "_outcome", outcome)
+    with pytest.raises(BundleError, match=r"(?s)bundle small could not be installed:.*[Hh]ash mismatch"):
+        bundles._complete(client, bundles._build(built), print, Event())
+
+
+@pytest.mark.bundle
 def test_two_runners_install_it_once(client: docker.DockerClient, built: BundleRecipe) -> None:
     bundles.ensure(client, [], print)
     messages: list[str] = []
@@ -368,6 +392,7 @@ def test_two_runners_install_it_once(client: docker.DockerClient, built: BundleR
         results = list(pool.map(lambda _: bundles.ensure(client, [built], messages.append), range(4)))
     assert len({result["small"] for result in results}) == 1
     assert messages.count("Installing bundle small") == 1
+    assert messages.count("Waiting for another command that installs bundle small") == 3
 
 
 @pytest.mark.bundle
@@ -394,6 +419,27 @@ def test_installation_whose_runner_died_before_its_start_is_done_again(
     monkeypatch.setattr(bundles, "_START_SECONDS", 0.5)
     bundles.ensure(client, [built], print)
     assert "bundle.json" in run_in(client, base_image.tag(), [built], "ls", "/opt/assay/small")
+
+
+@pytest.mark.bundle
+@pytest.mark.parametrize("of_agent", [True, False])
+def test_a_bundle_that_a_prune_removed_was_the_images_or_the_agents_fault(
+    client: docker.DockerClient, built: BundleRecipe, *, of_agent: bool
+) -> None:
+    """With an `ImageError`, a sweep went on without one valid trial, or judged 0. An `EngineError` ends it."""
+    provider = DockerSandboxes()
+    provider.prepare([built], print)
+    base = provider.image(Environment(image=base_image.tag()))
+    spec = SandboxSpec(name="pruned", image=base, environment=Environment(), bundles=(built,))
+    with provider.open(SandboxSpec(name="agents", image=base, environment=Environment())) as machine:
+        if of_agent:
+            spec = spec.model_copy(update={"image": machine.snapshot()})
+        client.api.remove_container(bundles.container_name(built))  # a prune leaves the volume
+        with pytest.raises(EngineError, match=r"assay-bundle-small.*same command"), provider.open(spec):
+            pass
+    provider.prepare([built], print)
+    with provider.open(spec.model_copy(update={"image": base})):
+        pass
 
 
 @pytest.mark.bundle

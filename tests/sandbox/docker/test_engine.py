@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import os
 import shutil
@@ -10,14 +11,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
 
 from runner.errors import EngineError
+from runner.records import ExecSpec
 from runner.sandbox.docker import engine
+from runner.sandbox.docker.container import DockerSandbox
 
 # The Docker client leaves its socket open when nobody listens there.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
@@ -99,6 +103,25 @@ def test_daemon_that_dies_is_told_by_its_log_at_once(place: Path) -> None:
     assert time.monotonic() - started < engine.START_SECONDS
 
 
+@pytest.mark.parametrize(("own", "expected"), [(None, engine.GARBAGE_PERCENT), ("70", "70")])
+def test_the_daemon_collects_garbage_less_often_unless_a_user_said_how_often(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: str | None, expected: str
+) -> None:
+    monkeypatch.delenv("GOGC", raising=False)
+    if own:
+        monkeypatch.setenv("GOGC", own)
+    assert engine._start(("sh", "-c", "echo $GOGC"), tmp_path / "log").wait() == 0
+    assert (tmp_path / "log").read_text() == f"{expected}\n"
+
+
+@pytest.mark.docker
+def test_no_variable_of_the_daemon_reaches_a_sandbox(start: Callable[..., DockerSandbox]) -> None:
+    """With the daemon's GOGC, a candidate that is written in Go would be measured as it never runs elsewhere."""
+    result = start().exec(ExecSpec(argv=("sh", "-c", "tr '\\0' '\\n' < /proc/1/environ; env")))
+    assert "PATH=" in result.stdout
+    assert "GOGC" not in result.stdout
+
+
 def test_output_does_not_wait_for_a_daemon_that_an_installation_started() -> None:
     started = time.monotonic()
     done = engine.output_of(("sh", "-c", "sleep 30 & echo installed"), 60)
@@ -119,14 +142,38 @@ def test_package_that_cannot_be_installed_shows_what_apt_said() -> None:
         engine.install(("assay-no-such-package",), lambda _: None)
 
 
+@pytest.mark.skipif(
+    os.geteuid() != 0 or shutil.which("apt-get") is None, reason="installing needs root and apt"
+)
+def test_of_two_commands_that_installed_packages_one_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`make -j 2 test` may install the engine and a browser at once."""
+    real = shutil.which("apt-get")
+    (tmp_path / "apt-get").write_text(f'#!/bin/sh\n[ "$1" = update ] || exec {real} "$@" --no-upgrade\n')
+    (tmp_path / "apt-get").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with Path("/var/lib/dpkg/lock-frontend").open("w") as lock, ThreadPoolExecutor(1) as pool:
+        fcntl.lockf(lock, fcntl.LOCK_EX)
+        installing = pool.submit(engine.install, ("apt",), lambda _: None)
+        wait([installing], timeout=2)
+        fcntl.lockf(lock, fcntl.LOCK_UN)
+        installing.result()
+
+
 def test_only_one_command_at_a_time_sets_things_up(tmp_path: Path) -> None:
     """This includes commands with other temporary folders, such as those of each sweep."""
-    code = "from runner.sandbox.docker.engine import exclusive\nwith exclusive('test'): print('in')"
+    code = """from runner.sandbox.docker.engine import exclusive
+with exclusive('test', lambda: print('waits')):
+    print('in')
+"""
     with engine.exclusive("test"):
         elsewhere = {**os.environ, "TMPDIR": str(tmp_path)}
-        other = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=elsewhere)
+        other = subprocess.Popen([sys.executable, "-uc", code], stdout=subprocess.PIPE, env=elsewhere)
+        assert other.stdout
+        assert other.stdout.readline() == b"waits\n"
         with pytest.raises(subprocess.TimeoutExpired):
-            other.communicate(timeout=2)
+            other.wait(timeout=1)
     assert other.communicate(timeout=60)[0] == b"in\n"
 
 

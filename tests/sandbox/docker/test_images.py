@@ -13,8 +13,8 @@ from uuid import uuid4
 
 import pytest
 
-from runner.errors import ImageError
-from runner.records import Environment
+from runner.errors import EngineError, ImageError
+from runner.records import Environment, SandboxSpec
 from runner.sandbox.docker import base_image, images
 from runner.sandbox.docker.engine import connect
 from runner.sandbox.docker.provider import DockerSandboxes
@@ -69,6 +69,59 @@ def test_a_dockerfile_is_built_once_for_all_who_ask_and_kept(
     again = DockerSandboxes().image(environment)
     assert (again.id, again.origin) == (found[0].id, "built")
     assert again.seconds < found[0].seconds
+
+
+def test_two_runs_that_needed_one_image_at_once_each_built_it_and_the_first_lost_its_name(
+    tmp_path: Path, digest: str
+) -> None:
+    environment = on_base(tmp_path, "RUN sleep 1; cat /proc/sys/kernel/random/uuid > /id", digest)
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(lambda _: DockerSandboxes().image(environment), range(2)))
+    assert found[0].id == found[1].id
+
+
+def test_a_snapshot_took_the_image_of_its_container_with_it_which_another_run_had_built_again(
+    provider: DockerSandboxes, tmp_path: Path, digest: str
+) -> None:
+    """The other run's image has the name now. This one is still in use by its id."""
+    image = provider.image(on_base(tmp_path, "RUN cat /proc/sys/kernel/random/uuid > /id", digest))
+    api = connect().api
+    repository, version = image.reference.split(":")
+    api.tag(base_image.tag(), repository, version, force=True)
+    try:
+        for _ in range(2):
+            spec = SandboxSpec(name="nameless", image=image, environment=Environment())
+            with provider.open(spec) as machine:
+                machine.snapshot()
+    finally:
+        api.remove_image(image.reference, noprune=True)
+        api.remove_image(image.id)
+
+
+def test_a_scheduled_prune_spoiled_every_later_trial_of_a_task(
+    provider: DockerSandboxes, tmp_path: Path, digest: str
+) -> None:
+    """A process asked for the image once, and then used its id to the end."""
+    environment = on_base(tmp_path, "RUN cat /proc/sys/kernel/random/uuid > /id", digest)
+    first = provider.image(environment)
+    connect().api.remove_image(first.reference)
+    second = provider.image(environment)
+    assert second.id != first.id
+    with provider.open(SandboxSpec(name="second", image=second, environment=environment)):
+        pass
+
+
+def test_an_agent_was_blamed_for_a_copy_of_its_machine_that_a_prune_removed(
+    provider: DockerSandboxes, tmp_path: Path, digest: str
+) -> None:
+    """An `ImageError` of a judge's machine is reward 0; this one is the engine's, and the judge tries again."""
+    image = provider.image(on_base(tmp_path, "RUN true", digest))
+    with provider.open(SandboxSpec(name="agents", image=image, environment=Environment())) as machine:
+        copy = machine.snapshot()
+        connect().api.remove_image(copy.reference, noprune=True)
+        spec = SandboxSpec(name="judges", image=copy, environment=Environment())
+        with pytest.raises(EngineError, match=r"vanished .*`docker system prune`"), provider.open(spec):
+            pass
 
 
 def test_the_tag_of_a_build_names_its_base(provider: DockerSandboxes, tmp_path: Path, digest: str) -> None:

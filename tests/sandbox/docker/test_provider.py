@@ -143,7 +143,17 @@ def test_a_sealed_machine_knows_itself_whatever_an_agent_left(start: Start, bash
     assert bash(judge, "grep nameserver /etc/resolv.conf").stdout == "nameserver 127.0.0.11\n"
 
 
-@pytest.mark.parametrize("break_it", ["rm /bin/sleep", "cd /; rmdir workspace; touch workspace"])
+@pytest.mark.parametrize(
+    "break_it",
+    [
+        "rm /bin/sleep",
+        "cd /; rmdir workspace; touch workspace",
+        "cd /; rmdir workspace; ln -s workspace workspace",  # the engine calls these two failures of its own
+        "rm /sbin; ln -s sbin /sbin",
+        # its name is in the engine's message, which was taken for that of a removed bundle
+        "cd /; touch 'No such container: assay-bundle-x'; rm sbin; ln -s 'No such container: assay-bundle-x' sbin",
+    ],
+)
 def test_a_machine_that_an_agent_broke_is_no_fault_of_the_engine(
     start: Start, bash: Bash, break_it: str
 ) -> None:

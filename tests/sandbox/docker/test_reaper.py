@@ -8,10 +8,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from uuid import uuid4
 
 import pytest
+from docker.errors import NotFound
 
 from runner.records import BuildSpec, Environment
 from runner.resources import ROOT
@@ -75,10 +77,36 @@ def test_owners_that_a_dockerfile_makes_up_stop_nobody(provider: DockerSandboxes
         BuildSpec(name="test", dockerfile=dockerfile, environment=environment, timeout_seconds=60)
     ) as build:
         assert build.error
+        assert "/bin/sh -c false" in build.error.message  # so an image with these labels was made
     api = connect().api
-    assert api.images(filters={"label": name})
-    provider.reap()
+    provider.reap()  # unless another runner on this machine was faster
     assert not api.images(filters={"label": name})
+
+
+@pytest.mark.docker
+def test_a_dead_runs_snapshot_took_the_nameless_image_beneath_it_which_a_living_run_used(
+    provider: DockerSandboxes,
+) -> None:
+    """The image had lost its name to a newer one. The living run has no container of it at that moment."""
+    api = connect().api
+    beneath = uuid4().hex[:12]
+    labels = reaper.owner_labels() | {reaper.OWNER_START: "another-boot/1"}
+    made: list[str] = []
+    for image, changes in ((base_image.tag(), [f"LABEL test={beneath}"]), (None, _labelled(labels))):
+        container = api.create_container(image or made[0], ["true"])["Id"]
+        made.append(api.commit(container, changes=changes)["Id"])
+        api.remove_container(container)
+    try:
+        provider.reap()
+        assert [image["Id"] for image in api.images(filters={"label": f"test={beneath}"})] == [made[0]]
+    finally:
+        for image in reversed(made):
+            with suppress(NotFound):
+                api.remove_image(image, noprune=True)
+
+
+def _labelled(labels: Mapping[str, str]) -> list[str]:
+    return [f"LABEL {name}={value}" for name, value in labels.items()]
 
 
 def test_a_reused_pid_is_another_owner() -> None:
@@ -104,6 +132,46 @@ def test_a_zombie_owns_nothing() -> None:
     assert reaper.is_abandoned(labels)
     process.wait()
     assert reaper.is_abandoned(labels)
+
+
+HIDDEN = """
+import os, subprocess
+from runner.sandbox.docker import reaper
+
+def become_nobody():
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+
+process = subprocess.Popen(["sleep", "600"])
+owner = {reaper.OWNER_PID: str(process.pid), reaper.OWNER_START: reaper._start(process.pid)}
+labels = reaper.owner_labels() | owner
+if not os.fork():
+    become_nobody()
+    print(reaper.is_abandoned(labels), reaper.is_abandoned(labels | {reaper.LEASE: "1"}), flush=True)
+    os._exit(0)
+os.wait()
+process.kill()
+process.wait()
+if not os.fork():
+    become_nobody()
+    print(reaper.is_abandoned(labels), flush=True)
+    os._exit(0)
+os.wait()
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting /proc needs root")
+@pytest.mark.parametrize("hidepid", [1, 2])
+def test_containers_of_another_users_living_run_were_removed_where_proc_hides_its_processes(
+    hidepid: int,
+) -> None:
+    script = f'mount -t proc -o hidepid={hidepid} proc /proc && exec "$0" -c "$1"'
+    command = ["unshare", "--mount", "--pid", "--fork", "sh", "-c", script, sys.executable, HIDDEN]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if "mount" in done.stderr or "unshare" in done.stderr:
+        pytest.skip(done.stderr)
+    assert done.stdout.split() == ["False", "True", "True"], done.stderr
 
 
 def test_another_nodes_owner_is_believed_until_its_lease_ends() -> None:
