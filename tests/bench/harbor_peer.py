@@ -3,7 +3,8 @@
     python -m tests.bench.harbor_peer
 
 Both programs run the oracle on eight trivial tasks, four at a time, from the command line to the last reward, in turn.
-Each run has tasks of its own, so both build every image. Harbor gets an environment of its own, in a folder that is
+The floor is bare calls to Docker, without a program's start, that judge in a new machine, as ours does and Harbor does
+not. Each run has tasks of its own, so all build every image. Harbor gets an environment of its own, in a folder that is
 removed. It needs Python 3.12, Docker's command line program and Docker Compose (`make compose`). Measures; asserts only
 that every reward is 1.
 """
@@ -24,15 +25,18 @@ from uuid import uuid4
 
 from runner.resources import ROOT
 from runner.sandbox.docker import base_image, compose, engine
+from tests.bench import trials
 from tests.support.tasks_factory import make_task
 
 VERSION = "0.25.0"
-TASKS, WORKERS, PAIRS = 8, 4, 5
+TASKS, WORKERS, ROUNDS = 8, 4, 6
 BOUND = 5
+IMAGES = "assay-bench:"
+"""Beginning of the tags of the floor's images."""
 
 
 def main() -> None:
-    """Print each pair, then the median of the ratios."""
+    """Print each round, then the medians of the ratios."""
     base_image.ensure(engine.connect(), print)
     with tempfile.TemporaryDirectory(prefix="assay-harbor-") as scratch:
         folder = Path(scratch)
@@ -40,20 +44,25 @@ def main() -> None:
         sides: dict[str, Callable[[Path], list[float]]] = {
             "ours": _ours,
             "harbor": lambda tasks: _theirs(harbor, environment, tasks),
+            "bare": _floor,
         }
-        ratios = []
-        for pair in range(PAIRS):
-            order = ("ours", "harbor") if pair % 2 == 0 else ("harbor", "ours")
-            took = {side: _timed(sides[side], folder / f"{side}-{pair}") for side in order}
-            ratios.append(took["harbor"] / took["ours"])
+        rounds = []
+        for number in range(ROUNDS):
+            order = [*sides][number % 3 :] + [*sides][: number % 3]
+            took = {side: _timed(sides[side], folder / f"{side}-{number}") for side in order}
+            rounds.append(took)
             print(
-                f"  pair {pair + 1}: Harbor {VERSION} {took['harbor']:.1f} s, ours {took['ours']:.1f} s, "
-                f"{ratios[-1]:.1f} times (load {os.getloadavg()[0]:.0f})",
+                f"  round {number + 1}: Harbor {VERSION} {took['harbor']:.1f} s, ours {took['ours']:.1f} s, "
+                f"bare {took['bare']:.1f} s (load {os.getloadavg()[0]:.0f})",
                 flush=True,
             )
+    trials.remove_images(engine.connect(), {IMAGES})
+    ours, bare = (
+        statistics.median(took["harbor"] / took[side] for took in rounds) for side in ("ours", "bare")
+    )
     print(
-        f"Harbor {VERSION} over ours, {TASKS} trivial tasks, {WORKERS} at a time: "
-        f"{statistics.median(ratios):.1f} times (bound {BOUND})"
+        f"Harbor {VERSION}, {TASKS} trivial tasks, {WORKERS} at a time: {ours:.1f} times as long as ours "
+        f"(bound {BOUND}), {bare:.1f} times as long as bare calls that judge in a new machine"
     )
 
 
@@ -121,6 +130,12 @@ def _theirs(harbor: Path, environment: dict[str, str], tasks: Path) -> list[floa
         [harbor, "run", "-p", tasks, "-a", "oracle", "-n", str(WORKERS), "-q", "-y", "-o", jobs], environment
     )
     return [float(reward.read_text()) for reward in jobs.rglob("verifier/reward.txt")]
+
+
+def _floor(tasks: Path) -> list[float]:
+    tag = f"{IMAGES}{uuid4().hex}"
+    trials.bare(engine.connect(), tasks, tag, trials.judge_anew, "bridge")
+    return [1.0] * TASKS  # the calls raise if the reward's file is missing
 
 
 def _run(command: list[str | Path], environment: dict[str, str]) -> None:

@@ -23,7 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 from uuid import uuid4
 
 from docker import DockerClient
@@ -87,11 +87,11 @@ def _print_rounds(client: DockerClient, folder: Path, tags: set[str], where: str
     for number in range(PAIRS):
         tag = f"assay-bench:{uuid4().hex}"
         took = []
-        for judge in (_judge_in_place, _judge_anew):
-            took.append(_timed(partial(_bare, client, folder / "tasks", tag, judge)))
-            _remove_images(client, {tag})
+        for judge in (_judge_in_place, judge_anew):
+            took.append(_timed(partial(bare, client, folder / "tasks", tag, judge)))
+            remove_images(client, {tag})
         took.append(_timed(partial(_ours, folder)))
-        _remove_images(client, tags)
+        remove_images(client, tags)
         rounds.append(_Seconds(*took))
         print(
             f"  round {number + 1}: bare {took[0]:.2f} s, bare with a new judge's machine {took[1]:.2f} s, "
@@ -105,15 +105,19 @@ def _print_rounds(client: DockerClient, folder: Path, tags: set[str], where: str
     )
 
 
-def _remove_images(client: DockerClient, tags: set[str]) -> None:
+def remove_images(client: DockerClient, tags: set[str]) -> None:
     """Remove every image with such a tag, so that each side builds all of its images."""
     for image in client.images.list():
         if any(tag.startswith(tuple(tags)) for tag in image.tags):
             client.images.remove(str(image.id), force=True)
 
 
-def _bare(
-    client: DockerClient, tasks: Path, tag: str, judge: Callable[[DockerClient, Container, Path], None]
+def bare(
+    client: DockerClient,
+    tasks: Path,
+    tag: str,
+    judge: Callable[[DockerClient, Container, Path], None],
+    network: Literal["none", "bridge"] = "none",
 ) -> None:
     """Build, run, copy, exec, judge and remove through the same client library."""
 
@@ -125,7 +129,7 @@ def _bare(
             rm=True,
             network_mode="host",
         )
-        container = _started(client, str(image.id))
+        container = _started(client, str(image.id), network)
         try:
             _execute(container, folder, "solution/solve.sh")
             judge(client, container, folder)
@@ -141,11 +145,11 @@ def _judge_in_place(_: DockerClient, container: Container, task: Path) -> None:
     container.get_archive(REWARD)
 
 
-def _judge_anew(client: DockerClient, container: Container, task: Path) -> None:
+def judge_anew(client: DockerClient, container: Container, task: Path) -> None:
     """End every process of the agent's, then judge in a new machine on a copy of its files."""
     container.kill()
     copy = container.commit()
-    judge = _started(client, str(copy.id))
+    judge = _started(client, str(copy.id), container.attrs["HostConfig"]["NetworkMode"])
     try:
         _judge_in_place(client, judge, task)
     finally:
@@ -153,8 +157,8 @@ def _judge_anew(client: DockerClient, container: Container, task: Path) -> None:
         client.images.remove(str(copy.id))
 
 
-def _started(client: DockerClient, image: str) -> Container:
-    return client.containers.run(image, ["sleep", "infinity"], detach=True, network_mode="none", init=True)
+def _started(client: DockerClient, image: str, network: str) -> Container:
+    return client.containers.run(image, ["sleep", "infinity"], detach=True, network_mode=network, init=True)
 
 
 def _execute(container: Container, task: Path, script: str) -> None:
