@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-import time
 from collections import Counter
 from collections.abc import Callable
 from html.parser import HTMLParser
@@ -287,7 +286,7 @@ def test_a_budget_is_named_where_there_are_several(tmp_path: Path) -> None:
     assert "budget default" not in drawn(findings(tmp_path, *two()))[1]
 
 
-def test_twenty_four_cells_on_ninety_tasks_are_a_page_of_a_few_seconds_and_under_three_megabytes(
+def test_twenty_four_cells_on_ninety_tasks_are_a_page_under_three_megabytes(
     report: Report,
 ) -> None:
     rng = random.Random(0)
@@ -298,9 +297,7 @@ def test_twenty_four_cells_on_ninety_tasks_are_a_page_of_a_few_seconds_and_under
     records = {
         p.key: record(p, passed=rng.random() < 0.5, cost_usd=rng.lognormvariate(-3, 1)) for p in planned
     }
-    started = time.process_time()
     page = report(planned, records)
-    assert time.process_time() - started < 20  # 4 s on two free cores
     assert page.stat().st_size < 3_000_000
     assert Elements(page.read_text()).text.count("of 276 pairs") == 4
 
