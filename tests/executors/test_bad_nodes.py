@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import tempfile
@@ -83,8 +84,9 @@ def small_disk(size: int) -> Iterator[str]:
 def test_a_node_whose_clock_is_an_hour_off_takes_no_trials(campaign: Campaign, tmp_path: Path) -> None:
     text = refused(campaign, PYTHONPATH=python_path(tmp_path / "clock", HOUR))
     assert "No node takes trials." in text
-    assert "takes no trials: its clock is 36" in text
-    assert "s ahead of this one. Set both by a time server (NTP)." in text
+    assert re.search(
+        r"takes no trials: its clock is 3(59|60)\d s ahead of this one\. Set both by a time server", text
+    )
 
 
 def test_a_node_without_docker_takes_no_trials(campaign: Campaign, tmp_path: Path) -> None:

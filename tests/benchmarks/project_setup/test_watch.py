@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import resource
 from pathlib import Path
 
 import pytest
@@ -113,6 +114,23 @@ sys.stderr.write("%d\\n" % resource.getrlimit(resource.RLIMIT_NOFILE)[0]); os.ki
     """
     watched = watch(script)
     assert watched.output.splitlines()[:3] == ["sub red input 0o27", "143", "99"]
+
+
+@pytest.mark.skipif(
+    resource.getrlimit(resource.RLIMIT_STACK)[1] != resource.RLIM_INFINITY, reason="stacks are limited here"
+)
+def test_limits_hold_when_a_program_begins() -> None:
+    """The kernel places libraries elsewhere in a program that begins with no limit on its stack."""
+    script = """
+        cp /bin/cat $BIN/npm
+        until [ "$(command -v npm)" != "$BIN/npm" ]; do sleep 0.05; done
+        ulimit -s unlimited
+        for each in cat npm; do $each /proc/self/maps | grep -m 1 libc | cut -c 1; done
+    """
+    watched = watch(script)
+    assert watched.runs
+    plain, seen = watched.output.split()
+    assert plain == seen
 
 
 def test_a_program_whose_reader_leaves_ends() -> None:

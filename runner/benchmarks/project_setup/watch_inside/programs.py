@@ -119,6 +119,7 @@ class Run:
                 stdout=ends.get(1, subprocess.DEVNULL),
                 stderr=ends.get(2, subprocess.DEVNULL),
                 process_group=0,
+                preexec_fn=self._limit,  # noqa: PLW1509 - it takes no lock that another thread could hold
                 **as_other,
             )
 
@@ -132,10 +133,13 @@ class Run:
         finally:
             for end in {*ends.values(), stdin} - {subprocess.DEVNULL}:
                 os.close(end)
+        return child, Pump(sources, self.printed)
+
+    def _limit(self) -> None:
+        """Set the shim's limits. A program that had already begun could act before they hold."""
         for kind, limit in self._request["limits"].items():
             with contextlib.suppress(OSError, ValueError):
-                resource.prlimit(child.pid, int(kind), tuple(limit))
-        return child, Pump(sources, self.printed)
+                resource.setrlimit(int(kind), tuple(limit))
 
     def _pipes(self) -> tuple[dict[int, int | None], dict[int, int]]:
         """Return ends to read from, with the shim's files that they go to, and ends to write to, by number.
