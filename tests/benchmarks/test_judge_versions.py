@@ -73,7 +73,7 @@ def test_judge_of_hidden_suites() -> None:
 
 def test_judge_of_projects_to_set_up() -> None:
     found = digest_of(SETUP_JUDGE)
-    assert found == "fb3e1d50957046575b7a4494d8e37c11a62604b0cd8045be8481dc6901be42f1", QUESTION.format(found)
+    assert found == "6aa08b32dcfab48e07eb4a1819acbdcc2b8393ced7bf185c34eb426b067eb72b", QUESTION.format(found)
 
 
 def test_versions_are_part_of_what_shapes_a_reward(tmp_path: Path) -> None:
