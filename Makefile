@@ -5,7 +5,7 @@ PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest
 # Containers wait a lot, so there are more workers than cores.
 TESTS := $(PYTEST) -n 4
 .DEFAULT_GOAL := help
-.PHONY: help run test attack other-pythons every-case every-agent check lint types fmt bench chaos smoke-llm docs pictures setup bundles docker compose browser venv lock clean
+.PHONY: help run test quick attack other-pythons every-case every-agent check lint types fmt bench chaos smoke-llm docs pictures setup bundles docker compose browser venv lock clean
 
 help:       ## print this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -16,6 +16,9 @@ run: setup  ## set up and run the quickstart sweep; more arguments with ARGS="fr
 test: bundles compose browser ## set up and run all tests, with full branch coverage of metrics/; some of them with ARGS="-k gateway"
 	$(TESTS) $(or $(ARGS),--ignore=tests/metrics)
 	$(if $(ARGS),,$(PYTEST) -n auto tests/metrics --cov)
+
+quick: venv ## run the nine of ten tests that need no Docker Engine, browser or Ray; they take a quarter of the time
+	$(TESTS) --ignore=tests/metrics -m "not docker and not bundle and not browser and not serial" $(ARGS)
 
 attack: bundles ## run the attacks of tests/security, by agents, candidates, datasets and providers
 	$(TESTS) tests/security $(ARGS)

@@ -29,10 +29,12 @@ def trial(
     user: str = "root",
     **parts: Any,
 ) -> TrialRecord:
-    """Run one task whose tests have a file `secret`; `seconds` is the limit of its tests, `toml` more of its file."""
+    """Run one task whose tests have a file `secret`; `seconds` is the limit of its tests, `agent_seconds` that of
+    the agent, and `toml` more of its file.
+    """
     toml = f"""
 [agent]
-timeout_sec = 60
+timeout_sec = {parts.pop("agent_seconds", 60)}
 user = "{user}"
 [environment]
 network_mode = "no-network"

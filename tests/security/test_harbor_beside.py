@@ -211,7 +211,8 @@ def test_only_the_ports_of_the_task_are_lent(tmp_path: Path) -> None:
 )
 def test_no_machine_that_lives_on_voids_its_own_judgement(tmp_path: Path, ending: str) -> None:
     (tmp_path / "modes.yaml").write_text(f"made: {{mode: beside, ports: [{PORT}]}}\n")
-    record = trial(tmp_path, f"{SERVES}\n{ending}", {"modes": tmp_path / "modes.yaml"}, test=PATIENT)
+    modes = {"modes": tmp_path / "modes.yaml"}
+    record = trial(tmp_path, f"{SERVES}\n{ending}", modes, test=PATIENT, agent_seconds=10)
     assert record.status is not Status.INFRA_INVALID, record
     assert record.reward == 0.0, record
 
