@@ -68,7 +68,7 @@ def is_silent(node: object) -> bool:
 
 def test_judge_of_hidden_suites() -> None:
     found = digest_of(SUITE_JUDGE)
-    assert found == "c05fd28984161ad1b2e8b50291b0ff9db4a91110102958841f1cd5dce29a30dc", QUESTION.format(found)
+    assert found == "e01a4c40c83ca8e70e6772db26fcba061ce48e6f4c310a2888026d01492dd250", QUESTION.format(found)
 
 
 def test_judge_of_projects_to_set_up() -> None:

@@ -32,7 +32,14 @@ from runner.benchmarks.nl2repo.suite_results import (
     read_reports,
     summary,
 )
-from runner.errors import ConfigError, MachineError, SpoiledMachine, VerifierError, WorkspaceTooLarge
+from runner.errors import (
+    ConfigError,
+    EngineError,
+    MachineError,
+    SpoiledMachine,
+    VerifierError,
+    WorkspaceTooLarge,
+)
 from runner.records import (
     ErrorInfo,
     ExecResult,
@@ -151,7 +158,10 @@ def _open(
 
 
 def _lay_out(task: Task, suite: Suite, workspace: Path, place: Sandbox, into: Path) -> frozenset[str]:
-    """Put the copy in its place; return the paths of hidden files. A suite without files uses those of the image."""
+    """Put the copy in its place; return the paths of hidden files. A suite without files uses those of the image.
+
+    Raises `SpoiledMachine` if the engine cannot unpack the workspace in two attempts and can unpack an empty one.
+    """
     hidden = (task.verifier.tests or Path()) / HIDDEN
     if not any(hidden.iterdir()):
         hidden = into / "hidden.tar"
@@ -160,7 +170,10 @@ def _lay_out(task: Task, suite: Suite, workspace: Path, place: Sandbox, into: Pa
     try:
         paths = write_copy(workspace, hidden, copy, suite.deleted, packaging, UID)
         try:
-            place.put(copy, "/")
+            try:
+                place.put(copy, "/")
+            except EngineError:  # perhaps for a reason of its own
+                place.put(copy, "/")
         except MachineError as error:
             write_copy(None, hidden, copy, suite.deleted, packaging, UID)
             place.put(copy, "/")  # raises if the engine fails at an empty workspace too

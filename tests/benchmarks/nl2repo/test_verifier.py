@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 from xml.etree import ElementTree as ET
 
 import pytest
+import requests
 
 from runner.benchmarks.nl2repo.dataset import TRUTH
 from runner.benchmarks.nl2repo.suite import Suite
@@ -45,6 +46,29 @@ INSTALLED = ("pip install --no-deps -e .", "cd tests && python -m pytest -p no:c
 def bench(tmp_path_factory: pytest.TempPathFactory) -> SuiteBench:
     base_image.ensure(connect(), print)
     return SuiteBench.make(tmp_path_factory.mktemp("suites"), DockerSandboxes())
+
+
+@pytest.mark.parametrize(("failures", "reward"), [(1, 1.0), (2, 0.0)], ids=["once", "twice"])
+def test_an_engine_that_failed_once_at_a_workspace_made_the_agent_fail(
+    bench: SuiteBench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failures: int, reward: float
+) -> None:
+    """The engine has to fail twice, and to unpack an empty workspace on the same machine afterwards."""
+    copy, send = tmp_path / "judged.tar", requests.Session.send
+    failed: list[str | None] = []
+
+    def failing(
+        session: requests.Session, request: requests.PreparedRequest, **options: Any
+    ) -> requests.Response:
+        if request.method == "PUT" and copy.exists() and len(failed) < failures:
+            failed.append(request.url)
+            raise requests.ConnectionError("the engine closed the connection")
+        return send(session, request, **options)
+
+    monkeypatch.setattr(requests.Session, "send", failing)
+    verdict = bench.judge(tmp_path, CODE)
+    assert len(failed) == failures
+    assert verdict.reward == reward, verdict
+    assert (verdict.error is None) == (reward == 1.0)
 
 
 def test_whole_code_scores_1_and_every_outcome_is_recorded(bench: SuiteBench, tmp_path: Path) -> None:
