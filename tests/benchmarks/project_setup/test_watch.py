@@ -133,6 +133,36 @@ def test_limits_hold_when_a_program_begins() -> None:
     assert plain == seen
 
 
+def test_a_program_that_may_open_few_files_inherits_none_of_another() -> None:
+    """The watcher holds files of all programs that run, with higher numbers than the limit allows to look up."""
+    script = """
+        printf '#!/bin/sh\\n: > started.$$; sleep 3\\n' > $BIN/mocha; chmod +x $BIN/mocha; cp /bin/ls $BIN/npm
+        for each in mocha npm; do until [ "$(command -v $each)" != "$BIN/$each" ]; do sleep 0.05; done; done
+        for each in 1 2 3 4 5 6 7 8; do mocha > /dev/null & done
+        until [ "$(ls started.* | wc -l)" = 8 ]; do sleep 0.05; done 2> /dev/null
+        ulimit -n 8; npm /proc/self/fd
+    """
+    watched = watch(script)
+    assert ("npm", "/proc/self/fd") in [run.argv for run in watched.runs]
+    assert watched.output.split() == ["0", "1", "2", "3"], "the last one is the folder that it lists"
+
+
+def test_a_request_of_the_scripts_own_with_impossible_limits_starts_nothing() -> None:
+    script = """
+        cat > ask.py <<'END'
+import json, os, socket, sys
+spec = {"program": "/bin/touch", "argv": ["touch", "ran"], "cwd": os.getcwd(), "env": {}, "umask": 0, "groups": []}
+request = json.dumps({"ask": "run", **spec, "limits": json.loads(sys.argv[1])}).encode()
+with socket.socket(socket.AF_UNIX) as watcher:
+    watcher.connect(os.environ["PATH"].partition(":")[0] + "/../socket")
+    watcher.sendall(len(request).to_bytes(8, "big") + b"\\xff" + request)
+    print(watcher.recv(16), os.path.exists("ran"))
+END
+        for limits in '{"7": 5}' '[]' '{"7": [99, 99]}'; do "$PY" ask.py "$limits"; done
+    """
+    assert watch(script).output.splitlines() == ["b'' False", "b'' False", "b'0' True"]
+
+
 def test_a_program_whose_reader_leaves_ends() -> None:
     watched = watch("python3 -c 'while True: print(1)' | head -1; echo ended")
     assert watched.ended

@@ -136,7 +136,7 @@ class Run:
         return child, Pump(sources, self.printed)
 
     def _limit(self) -> None:
-        """Set the shim's limits. A program that had already begun could act before they hold."""
+        """Give the new process its caller's limits before the program begins: it could act without them."""
         for kind, limit in self._request["limits"].items():
             with contextlib.suppress(OSError, ValueError):
                 resource.setrlimit(int(kind), tuple(limit))
