@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import re
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from runner.executors.desk import Desk
 from runner.executors.ray.crew import ROOM_BYTES
+from runner.gateway import Gateway
+from runner.report.progress import Progress
+from runner.sweeps.plan import make_plan
+from runner.sweeps.store import Store
+from tests.support.crew_trials import crew_sweep
 from tests.support.waiting import until
 
 pytest.importorskip("ray")
 
+import ray
+
+from runner.executors.ray.cluster import RESOURCE
+from runner.executors.ray.hired import HiredCrew
 from tests.chaos.campaign import Campaign
 
 pytestmark = [pytest.mark.serial, pytest.mark.timeout(900)]
@@ -114,6 +128,41 @@ def test_a_node_that_has_no_assay_takes_no_trials(campaign: Campaign, tmp_path: 
     assert "No node takes trials." in text
     assert "its crew cannot start (ModuleNotFoundError: " in text
     assert "Install the same version there" in text
+
+
+class CrewThatDies:
+    """A crew that ends while it looks whether its node can run trials."""
+
+    def clock(self) -> float:
+        return time.time()
+
+    def check(self, *_: object) -> str:
+        os._exit(1)
+
+
+async def soundness(desk: Desk) -> tuple[str, bool]:
+    """Return what the check of such a crew says, and whether its node counts as one that can run trials."""
+    node = next(each["NodeID"] for each in ray.nodes() if each["Alive"] and each["Resources"].get(RESOURCE))
+    kind: Any = CrewThatDies
+    crew = HiredCrew(node, "there", 1, desk, kind)
+    unread: Any = None
+    return await crew.check(unread, unread), crew.is_sound
+
+
+def test_models_were_asked_and_paid_after_the_loss_of_a_crew_that_had_found_nothing_out(
+    campaign: Campaign, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASSAY_FAKED_KEY", "a-key")
+    sweep = crew_sweep(tmp_path / "outputs", "executor=ray")
+    plan = make_plan(sweep.cells, sweep.settings.sandbox, lambda _: ())
+    desk = Desk(sweep, plan, Store(tmp_path / "outputs"), Gateway(tmp_path / "g"), Progress(1))
+    node = campaign.cluster.node(2)
+    ray.init(address=campaign.cluster.address, log_to_driver=False, logging_level="CRITICAL")
+    try:
+        assert asyncio.run(soundness(desk)) == ("", False)
+    finally:
+        ray.shutdown()
+        campaign.cluster.kill(node)
 
 
 def test_trials_of_a_node_whose_disk_fills_up_run_on_another(campaign: Campaign) -> None:

@@ -98,9 +98,9 @@ class HiredCrew:
         if abs(ahead) > CLOCK_SECONDS:
             off = f"{abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'}"
             return f"Node {self.host} takes no trials: its clock is {off} this one. Set both by a time server (NTP)."
-        wrong: str = await self._called(self._actor.check.remote(kit, secrets), "")
-        self.is_sound = not wrong
-        return wrong
+        wrong: str | None = await self._called(self._actor.check.remote(kit, secrets), None)
+        self.is_sound = wrong == ""  # and not None: a lost crew has found nothing out
+        return wrong or ""
 
     async def prepare(self) -> str:
         """See `NodeCrew.prepare`."""

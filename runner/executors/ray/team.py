@@ -140,7 +140,7 @@ class RayTeam:
             wrong = f"Node {crew.host} takes no trials: unexpected {str(error).strip()[-1000:]}"
         if wrong:
             self._retire(crew.node, wrong)
-        crew.ready = not wrong
+        crew.ready = crew.is_sound and not wrong
 
     async def _search(self, crew: HiredCrew) -> None:
         """Let a crew look for answers in reach, unless another one has done so."""
